@@ -1,0 +1,1 @@
+INSERT INTO bench.insert_key (input) VALUES (bench.input()) RETURNING id;

@@ -1,0 +1,1 @@
+SELECT COALESCE(array_agg((c.id, c.claim, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement), '{}')::text AS held FROM x_jobs.exchange((:held)::x_jobs.settlement[], '{default}', 'worker-' || (:client_id)::text, 100) AS c WHERE c.status = 'claimed' \gset

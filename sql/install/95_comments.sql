@@ -1,0 +1,1448 @@
+-- What \dx+ and \df+ show, and the source of docs/reference.md. The comment of a public function is its reference:
+-- a summary, then the sections Arguments, Result, Errors, Locking and Example in this order. An item of a section
+-- is "name - text" on a line of its own, and what belongs to it is indented further. A line "--> ..." in an
+-- example gives a row of the statement above it. ASCII only: the script is read in the encoding of the database.
+
+COMMENT ON SCHEMA x_jobs IS 'The surface of x_jobs: functions, row types and the view all_jobs';
+COMMENT ON SCHEMA _x_jobs IS 'The tables and helpers of x_jobs; private, granted to nobody';
+
+-- Row types.
+
+COMMENT ON TYPE x_jobs.enqueued IS 'What enqueue answers: the ids of the job that now stands for the call';
+COMMENT ON COLUMN x_jobs.enqueued.id IS 'The job''s id, a version 7 uuid';
+COMMENT ON COLUMN x_jobs.enqueued.run_id IS 'The run''s id, stable over retries and requeues';
+COMMENT ON COLUMN x_jobs.enqueued.deduped
+    IS 'True when nothing was inserted and the ids name a job that was there before';
+
+COMMENT ON TYPE x_jobs.enqueued_item IS 'What enqueue_many answers for each input';
+COMMENT ON COLUMN x_jobs.enqueued_item.ordinal IS 'Position of the input, from 1';
+COMMENT ON COLUMN x_jobs.enqueued_item.id IS 'The job''s id, a version 7 uuid';
+COMMENT ON COLUMN x_jobs.enqueued_item.run_id IS 'The run''s id, stable over retries and requeues';
+COMMENT ON COLUMN x_jobs.enqueued_item.deduped
+    IS 'True when nothing was inserted and the ids name a job that was there before';
+
+COMMENT ON TYPE x_jobs.new_job
+    IS 'One job for enqueue_many; each field is the argument of enqueue of the same name, and NULL takes its default';
+COMMENT ON COLUMN x_jobs.new_job.name IS 'Name of the job, 1 to 255 bytes; required';
+COMMENT ON COLUMN x_jobs.new_job.input IS 'Input for the worker; NULL is the JSON null';
+COMMENT ON COLUMN x_jobs.new_job.idempotency_key
+    IS 'Key of the live job, 1 to 1024 bytes; required unless dedupe is false';
+COMMENT ON COLUMN x_jobs.new_job.queue IS 'Queue, at most 255 bytes; NULL or empty is default';
+COMMENT ON COLUMN x_jobs.new_job.run_at IS 'Earliest start; NULL is the transaction''s start';
+COMMENT ON COLUMN x_jobs.new_job.delay IS 'Time from the transaction''s start to the earliest start; excludes run_at';
+COMMENT ON COLUMN x_jobs.new_job.priority IS '0 to 9, 0 first; NULL is 5';
+COMMENT ON COLUMN x_jobs.new_job.max_attempts IS 'Attempts before the job stops, at least 1; NULL is 3';
+COMMENT ON COLUMN x_jobs.new_job.tenant_id IS 'Tenant, at most 255 bytes; NULL or empty is none';
+COMMENT ON COLUMN x_jobs.new_job.on_conflict IS 'dedupe, error or replace; NULL is dedupe';
+COMMENT ON COLUMN x_jobs.new_job.expires_at IS 'From this instant a job that has not started is never handed out';
+COMMENT ON COLUMN x_jobs.new_job.tags IS 'At most 32 texts of at most 255 bytes';
+COMMENT ON COLUMN x_jobs.new_job.dedupe IS 'False for a job without a key; NULL is true';
+COMMENT ON COLUMN x_jobs.new_job.traceparent IS 'Trace context, stored as given';
+COMMENT ON COLUMN x_jobs.new_job.enqueued_by IS 'Who asked for the job, stored as given; grants nothing';
+COMMENT ON COLUMN x_jobs.new_job.id IS 'The job''s id if the caller makes it, a version 7 uuid';
+COMMENT ON COLUMN x_jobs.new_job.run_id IS 'The run''s id if the caller makes it, a version 7 uuid';
+
+COMMENT ON TYPE x_jobs.claimed_job
+    IS 'A job as its worker receives it: what it needs to do the work, to renew the lease and to settle';
+COMMENT ON COLUMN x_jobs.claimed_job.id IS 'The job''s id, a version 7 uuid';
+COMMENT ON COLUMN x_jobs.claimed_job.name IS 'Name of the job: which handler to run';
+COMMENT ON COLUMN x_jobs.claimed_job.queue IS 'Queue of the job';
+COMMENT ON COLUMN x_jobs.claimed_job.priority IS '0 to 9, 0 first';
+COMMENT ON COLUMN x_jobs.claimed_job.input IS 'Input as it was enqueued';
+COMMENT ON COLUMN x_jobs.claimed_job.idempotency_key IS 'Key of the live job, or NULL';
+COMMENT ON COLUMN x_jobs.claimed_job.run_id IS 'The run''s id, stable over retries and requeues';
+COMMENT ON COLUMN x_jobs.claimed_job.attempt IS 'Number of this attempt, from 1';
+COMMENT ON COLUMN x_jobs.claimed_job.max_attempts IS 'Attempts before the job stops, as fixed at enqueue';
+COMMENT ON COLUMN x_jobs.claimed_job.final_attempt IS 'True when attempt has reached max_attempts';
+COMMENT ON COLUMN x_jobs.claimed_job.claim IS 'Ordinal of this claim: the token that renews and settles it';
+COMMENT ON COLUMN x_jobs.claimed_job.worker_id IS 'The worker id that claimed';
+COMMENT ON COLUMN x_jobs.claimed_job.tenant_id IS 'Tenant, or NULL';
+COMMENT ON COLUMN x_jobs.claimed_job.tags IS 'Tags, or NULL';
+COMMENT ON COLUMN x_jobs.claimed_job.run_at IS 'Earliest start that was asked for, or that a retry set';
+COMMENT ON COLUMN x_jobs.claimed_job.created_at IS 'When the job was enqueued';
+COMMENT ON COLUMN x_jobs.claimed_job.claimed_at IS 'When this claim was given';
+COMMENT ON COLUMN x_jobs.claimed_job.visible_at IS 'When the lease lapses unless it is renewed';
+COMMENT ON COLUMN x_jobs.claimed_job.timeout IS 'Time limit of an attempt, or NULL; jobs of this version have none';
+COMMENT ON COLUMN x_jobs.claimed_job.last_error IS 'Error of the last failed attempt, or NULL';
+COMMENT ON COLUMN x_jobs.claimed_job.traceparent IS 'Trace context as it was enqueued';
+COMMENT ON COLUMN x_jobs.claimed_job.enqueued_by IS 'Who asked for the job, as it was enqueued';
+
+COMMENT ON TYPE x_jobs.exchanged_job IS 'A row of exchange: status, then the columns of x_jobs.claimed_job';
+COMMENT ON COLUMN x_jobs.exchanged_job.status
+    IS 'lost for a settlement that did not land (only id is set), claimed for a job';
+
+COMMENT ON TYPE x_jobs.job IS 'A job, live or finished, as operators see it';
+COMMENT ON COLUMN x_jobs.job.id IS 'The job''s id, a version 7 uuid: ids sort in the order in which they were made';
+COMMENT ON COLUMN x_jobs.job.name IS 'Name of the job';
+COMMENT ON COLUMN x_jobs.job.queue IS 'Queue of the job';
+COMMENT ON COLUMN x_jobs.job.state
+    IS 'ready, delayed, running or suspended while live; done, failed, dead or cancelled when finished';
+COMMENT ON COLUMN x_jobs.job.priority IS '0 to 9, 0 first';
+COMMENT ON COLUMN x_jobs.job.input IS 'Input; NULL in lists';
+COMMENT ON COLUMN x_jobs.job.idempotency_key IS 'Key of the live job, or NULL';
+COMMENT ON COLUMN x_jobs.job.run_id IS 'The run''s id, stable over retries and requeues';
+COMMENT ON COLUMN x_jobs.job.attempt IS 'Attempts that count so far';
+COMMENT ON COLUMN x_jobs.job.max_attempts IS 'Attempts before the job stops';
+COMMENT ON COLUMN x_jobs.job.final_attempt IS 'True when attempt has reached max_attempts';
+COMMENT ON COLUMN x_jobs.job.claim IS 'Ordinal of the last claim, or NULL before the first';
+COMMENT ON COLUMN x_jobs.job.worker_id IS 'Worker that holds the job; NULL unless it is running';
+COMMENT ON COLUMN x_jobs.job.tenant_id IS 'Tenant, or NULL';
+COMMENT ON COLUMN x_jobs.job.tags IS 'Tags, or NULL';
+COMMENT ON COLUMN x_jobs.job.run_at IS 'Earliest start';
+COMMENT ON COLUMN x_jobs.job.created_at IS 'When the job was enqueued';
+COMMENT ON COLUMN x_jobs.job.updated_at IS 'When the row last changed';
+COMMENT ON COLUMN x_jobs.job.claimed_at IS 'When the last claim was given';
+COMMENT ON COLUMN x_jobs.job.visible_at IS 'When the lease lapses; NULL unless the job is running';
+COMMENT ON COLUMN x_jobs.job.finished_at IS 'When the job finished; NULL while it is live';
+COMMENT ON COLUMN x_jobs.job.expires_at IS 'From this instant a job that has not started is never handed out';
+COMMENT ON COLUMN x_jobs.job.timeout IS 'Time limit of an attempt, or NULL; jobs of this version have none';
+COMMENT ON COLUMN x_jobs.job.last_error
+    IS 'Error of the last failed attempt, or the reason of a cancel; at most 64 KiB';
+COMMENT ON COLUMN x_jobs.job.last_error_code IS 'Code that fail() was given with the last error';
+COMMENT ON COLUMN x_jobs.job.last_error_stack
+    IS 'Stack of the last failed attempt, at most 8000 characters; NULL in lists';
+COMMENT ON COLUMN x_jobs.job.progress IS 'Latest progress: done, total, note and at';
+COMMENT ON COLUMN x_jobs.job.result IS 'Result that ack was given; NULL in lists';
+COMMENT ON COLUMN x_jobs.job.reason
+    IS 'lease-lapsed, attempts-exhausted, dead-letter, failed, refused, expired, or the reason of a cancel';
+COMMENT ON COLUMN x_jobs.job.traceparent IS 'Trace context as it was enqueued';
+COMMENT ON COLUMN x_jobs.job.enqueued_by IS 'Who asked for the job, as it was enqueued';
+
+COMMENT ON TYPE x_jobs.settlement IS 'One settlement for settle and exchange: which claim, and how it ends';
+COMMENT ON COLUMN x_jobs.settlement.id IS 'The job''s id; required';
+COMMENT ON COLUMN x_jobs.settlement.claim IS 'Ordinal of the claim; required';
+COMMENT ON COLUMN x_jobs.settlement.verb IS 'ack, nack, release, fail or dead_letter; required';
+COMMENT ON COLUMN x_jobs.settlement.result IS 'For ack: the result';
+COMMENT ON COLUMN x_jobs.settlement.error IS 'For nack, release, fail and dead_letter: the error; required for fail';
+COMMENT ON COLUMN x_jobs.settlement.code
+    IS 'For nack, release, fail and dead_letter: the error''s code, at most 255 bytes';
+COMMENT ON COLUMN x_jobs.settlement.stack IS 'For nack, release, fail and dead_letter: the stack';
+COMMENT ON COLUMN x_jobs.settlement.delay
+    IS 'For nack, release and dead_letter: time until the job is due again; NULL is 0';
+COMMENT ON COLUMN x_jobs.settlement.retry_after IS 'For fail: wait that the other side asked for, as in x_jobs.fail';
+COMMENT ON COLUMN x_jobs.settlement.duration IS 'How long the attempt took, 0 to 36500 days; NULL counts as 0';
+
+COMMENT ON TYPE x_jobs.settled_item IS 'What settle answers for each settlement';
+COMMENT ON COLUMN x_jobs.settled_item.ordinal IS 'Position of the settlement, from 1';
+COMMENT ON COLUMN x_jobs.settled_item.id IS 'The job''s id as given';
+COMMENT ON COLUMN x_jobs.settled_item.landed IS 'False when the claim no longer held the job: nothing was changed';
+COMMENT ON COLUMN x_jobs.settled_item.outcome
+    IS 'completed, retried, interrupted or dead-lettered; NULL when it did not land';
+
+COMMENT ON TYPE x_jobs.failure IS 'What fail answers';
+COMMENT ON COLUMN x_jobs.failure.landed IS 'False when the claim no longer held the job: nothing was changed';
+COMMENT ON COLUMN x_jobs.failure.outcome IS 'retried or dead-lettered; NULL when it did not land';
+COMMENT ON COLUMN x_jobs.failure.retry_at IS 'When the job is due again; NULL unless it is retried';
+COMMENT ON COLUMN x_jobs.failure.stop_reason IS 'attempts-exhausted; NULL while it is retried';
+
+COMMENT ON TYPE x_jobs.heartbeat_item IS 'What heartbeat_many answers for each claim';
+COMMENT ON COLUMN x_jobs.heartbeat_item.id IS 'The job''s id as given';
+COMMENT ON COLUMN x_jobs.heartbeat_item.held IS 'False means: stop working on this job';
+
+COMMENT ON TYPE x_jobs.queue_stats IS 'Depth and age of one queue; a job is in one bucket at most';
+COMMENT ON COLUMN x_jobs.queue_stats.queue IS 'Queue';
+COMMENT ON COLUMN x_jobs.queue_stats.ready IS 'Jobs ready or delayed that are due';
+COMMENT ON COLUMN x_jobs.queue_stats.delayed
+    IS 'Jobs ready or delayed that are due later, retries that back off included';
+COMMENT ON COLUMN x_jobs.queue_stats.running IS 'Jobs that a worker holds';
+COMMENT ON COLUMN x_jobs.queue_stats.suspended IS 'Jobs that were parked';
+COMMENT ON COLUMN x_jobs.queue_stats.failed IS 'Finished jobs in state failed';
+COMMENT ON COLUMN x_jobs.queue_stats.dead IS 'Dead letters';
+COMMENT ON COLUMN x_jobs.queue_stats.oldest_ready
+    IS 'How long the job that is due for longest has been due; 0 when none is';
+
+COMMENT ON TYPE x_jobs.attempt IS 'One attempt that failed';
+COMMENT ON COLUMN x_jobs.attempt.id IS 'The job''s id';
+COMMENT ON COLUMN x_jobs.attempt.run_id IS 'The run''s id';
+COMMENT ON COLUMN x_jobs.attempt.attempt IS 'Number of the attempt';
+COMMENT ON COLUMN x_jobs.attempt.claim IS 'Ordinal of its claim';
+COMMENT ON COLUMN x_jobs.attempt.worker_id IS 'Worker that held the job';
+COMMENT ON COLUMN x_jobs.attempt.started_at IS 'When the claim was given';
+COMMENT ON COLUMN x_jobs.attempt.ended_at IS 'When the attempt ended';
+COMMENT ON COLUMN x_jobs.attempt.outcome IS 'How it ended';
+COMMENT ON COLUMN x_jobs.attempt.error IS 'Error, at most 64 KiB';
+COMMENT ON COLUMN x_jobs.attempt.error_code IS 'Code of the error';
+COMMENT ON COLUMN x_jobs.attempt.error_stack IS 'Stack, at most 8000 characters';
+COMMENT ON COLUMN x_jobs.attempt.duration IS 'Duration that the worker stated; 0 when it stated none';
+
+COMMENT ON TYPE x_jobs.paused_queue IS 'A queue that is paused';
+COMMENT ON COLUMN x_jobs.paused_queue.queue IS 'Queue';
+COMMENT ON COLUMN x_jobs.paused_queue.paused_at IS 'When it was paused first';
+COMMENT ON COLUMN x_jobs.paused_queue.reason IS 'Reason that was given then';
+COMMENT ON COLUMN x_jobs.paused_queue.paused_by IS 'Role that paused it';
+
+COMMENT ON TYPE x_jobs.maintained IS 'What one task of maintain did';
+COMMENT ON COLUMN x_jobs.maintained.task IS 'Task';
+COMMENT ON COLUMN x_jobs.maintained.affected
+    IS 'Leaves, rows or records that it changed; 0 also when a lock was not free at once';
+
+COMMENT ON VIEW x_jobs.all_jobs
+    IS 'Live and finished jobs as one, with the columns of x_jobs.job; read it by id, or newest first by id';
+
+-- Tables.
+
+COMMENT ON TABLE _x_jobs.jobs IS 'Live jobs: ready, delayed, running, suspended';
+COMMENT ON TABLE _x_jobs.history IS 'Finished jobs: done, failed, dead, cancelled, in a fixed ring of leaves';
+COMMENT ON TABLE _x_jobs.history_leaves IS 'Bounds of the leaves of the history ring';
+COMMENT ON TABLE _x_jobs.tally_0 IS 'One row for each ended attempt; one of three tables used in turn';
+COMMENT ON TABLE _x_jobs.tally_1 IS 'One row for each ended attempt; one of three tables used in turn';
+COMMENT ON TABLE _x_jobs.tally_2 IS 'One row for each ended attempt; one of three tables used in turn';
+COMMENT ON VIEW _x_jobs.tally IS 'The rows of the three tallies; outcome is d done, f failed, x dead, r retried';
+COMMENT ON TABLE _x_jobs.tally_turn IS 'Which tally is written now';
+COMMENT ON TABLE _x_jobs.counters IS 'Ended attempts by job name and time, rolled up from the tallies';
+COMMENT ON TABLE _x_jobs.queue_totals IS 'Ended attempts by queue since the beginning, rolled up from the tallies';
+COMMENT ON TABLE _x_jobs.attempts IS 'One row for each attempt that failed';
+COMMENT ON TABLE _x_jobs.queues IS 'Every queue ever used, and its pause';
+COMMENT ON TABLE _x_jobs.grants IS 'Which role may produce, work and operate';
+COMMENT ON TABLE _x_jobs.workers IS 'Workers that announced themselves';
+
+-- Private functions.
+
+COMMENT ON FUNCTION _x_jobs.drop_mirrors() IS 'Trigger: has every backend read its mirrors of the written table again';
+COMMENT ON FUNCTION _x_jobs.error_catalog() IS 'The table of errors';
+COMMENT ON FUNCTION _x_jobs.raise(text, text[], text)
+    IS 'Raises the named error with its arguments, as error or warning';
+COMMENT ON FUNCTION _x_jobs.clock() IS 'The wall clock, shifted by x_jobs.test_clock_offset';
+COMMENT ON FUNCTION _x_jobs.caller() IS 'The role that called the gate which runs the present function';
+COMMENT ON FUNCTION _x_jobs.announce(text) IS 'Announces at commit that a queue may have work; empty means any queue';
+COMMENT ON FUNCTION _x_jobs.expire(uuid) IS 'Ends a waiting job whose expires_at has passed';
+COMMENT ON FUNCTION _x_jobs.states() IS 'The states of a job, in the order of its life';
+COMMENT ON FUNCTION _x_jobs.refuse_unknown_state(text, text)
+    IS 'Raises X_JOB_ROW_STATUS_UNKNOWN for a state that this build does not know';
+COMMENT ON FUNCTION _x_jobs.require_count(integer, text) IS 'Raises X_INVARIANT unless the argument is a count';
+COMMENT ON FUNCTION _x_jobs.require_name(text, text)
+    IS 'Raises X_INVARIANT unless the argument is a text of 1 to 255 bytes';
+COMMENT ON FUNCTION _x_jobs.without_payload(x_jobs.job) IS 'The job with input, result and error stack left out';
+COMMENT ON FUNCTION _x_jobs.job(uuid) IS 'Behind the gate x_jobs.job';
+COMMENT ON FUNCTION _x_jobs.jobs(text, text, text, text, text, text, timestamptz, timestamptz, uuid, uuid, integer)
+    IS 'Behind the gate x_jobs.jobs';
+COMMENT ON FUNCTION _x_jobs.dead_letters(integer, text) IS 'Behind the gate x_jobs.dead_letters';
+COMMENT ON FUNCTION _x_jobs.stats() IS 'Behind the gate x_jobs.stats';
+COMMENT ON FUNCTION _x_jobs.attempts(uuid) IS 'Behind the gate x_jobs.attempts';
+COMMENT ON FUNCTION _x_jobs.pause_queue(text, text) IS 'Behind the gate x_jobs.pause_queue';
+COMMENT ON FUNCTION _x_jobs.resume_queue(text) IS 'Behind the gate x_jobs.resume_queue';
+COMMENT ON FUNCTION _x_jobs.paused() IS 'Behind the gate x_jobs.paused';
+COMMENT ON FUNCTION _x_jobs.worker_announce(text, text, text[], integer, uuid[], interval)
+    IS 'Behind the gate x_jobs.worker_announce';
+COMMENT ON FUNCTION _x_jobs.worker_forget(text) IS 'Behind the gate x_jobs.worker_forget';
+COMMENT ON FUNCTION _x_jobs.lay_out_ring() IS 'Gives the leaves of the history ring their first bounds';
+COMMENT ON FUNCTION _x_jobs.advance_ring() IS 'Empties the leaves whose bound has passed';
+COMMENT ON FUNCTION _x_jobs.roll_up()
+    IS 'Rolls the tally that has rested longest into the counters and passes the turn on';
+COMMENT ON FUNCTION _x_jobs.purge_kept(integer)
+    IS 'Removes rows of the kept leaf that outlived their retention, at most the bound';
+COMMENT ON FUNCTION _x_jobs.purge_attempts(integer)
+    IS 'Removes records of failed attempts whose job is gone, at most the bound';
+COMMENT ON FUNCTION _x_jobs.expire_waiting(integer)
+    IS 'Ends waiting jobs whose expires_at has passed, at most the bound';
+COMMENT ON FUNCTION _x_jobs.forget_lapsed_workers() IS 'Removes workers that have not announced themselves in time';
+COMMENT ON FUNCTION _x_jobs.maintain() IS 'Behind the gate x_jobs.maintain';
+COMMENT ON FUNCTION _x_jobs.surface(text) IS 'The functions that a capability may execute';
+COMMENT ON FUNCTION _x_jobs.require_owner() IS 'Refuses a caller who is not the extension''s owner';
+COMMENT ON FUNCTION _x_jobs.give(regrole, text, text[]) IS 'Grants a capability: EXECUTE, and the row in grants';
+COMMENT ON FUNCTION _x_jobs.take(regrole, text, text[])
+    IS 'Revokes a capability: the row in grants, and EXECUTE that no other capability needs';
+
+-- Producing.
+
+COMMENT ON FUNCTION x_jobs.enqueue(
+    text, jsonb, text, text, timestamptz, interval, integer, integer, text, text, timestamptz, text[], boolean, text,
+    text, uuid, uuid
+) IS
+$doc$Makes one job in the caller's transaction: it exists when the transaction commits, and vanishes with a rollback.
+
+One live job per name, tenant and idempotency key: while a job of the key is ready, delayed, running or suspended, a
+further call inserts nothing and answers that job's ids with deduped true. A finished job does not hold its key. An id
+of the caller's own that names a job in any state inserts nothing either; it is looked at before the key.
+
+Arguments:
+  name - which work to do, for the worker to dispatch on; 1 to 255 bytes; required
+  input - what to work on; jsonb of at most x_jobs.max_input_size; NULL is the JSON null; default the JSON null
+  idempotency_key - what makes the job the same job; 1 to 1024 bytes; required unless dedupe is false
+  queue - where it waits; at most 255 bytes; NULL or empty is default; default NULL
+  run_at - earliest start; a finite instant before the year 10000; excludes delay; default the transaction's start
+  delay - time from the transaction's start to the earliest start; 0 to 36500 days; excludes run_at; default none
+  priority - 0 to 9, 0 first; default 5
+  max_attempts - attempts before the job stops; at least 1; default 3
+  tenant_id - whose job it is, a namespace of its own for keys; at most 255 bytes; NULL or empty is none; default NULL
+  on_conflict - what to do when a live job holds the key: dedupe answers that job, error refuses, replace gives a
+    waiting job the new input, run_at and priority and leaves a running one alone; default dedupe
+  expires_at - from this instant a job that has not started is never handed out, and ends cancelled with reason
+    expired; a finite instant; default never
+  tags - labels to list jobs by; at most 32 texts of at most 255 bytes; default none
+  dedupe - false for a job that may be enqueued any number of times: then idempotency_key must be NULL; default true
+  traceparent - trace context, stored as given; at most 1024 bytes; default none
+  enqueued_by - who asked for the job, stored as given; it grants nothing; at most 255 bytes; default none
+  id - the job's id, made by the caller with x_jobs.new_id(); a version 7 uuid; default a new one
+  run_id - the run's id, made by the caller; a version 7 uuid; default a new one
+
+Result:
+  One row (id, run_id, deduped): the ids of the new job with deduped false, or of the job that was there with true.
+
+Errors:
+  X_IDEMPOTENCY_REQUIRED (XJ002) - idempotency_key is NULL and dedupe is not false
+  X_INVARIANT (XJ001) - an argument is out of its range, both run_at and delay are given, or a key with dedupe false
+  X_ID_INVALID (XJ004) - id or run_id is not a version 7 uuid
+  X_JOB_DUPLICATE (XJ003) - on_conflict is error and a live job holds the key; the detail names that job's id
+  insufficient_privilege (42501) - the caller is no producer
+
+Locking:
+  Inserts rows; no table is locked against other writers. A committed live job of the key is answered without waiting,
+  also while a transaction that works on it is open. The call waits only for a transaction that is inserting the same
+  key or the same id, or is finishing the job that holds the key, at this moment; replace waits for whoever has changed
+  the waiting job.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> t
+  SELECT deduped FROM x_jobs.enqueue('clean_up', dedupe => false, delay => '1 hour', priority => 9);
+  --> f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.enqueue_many(
+    text, jsonb[], text[], text, timestamptz, interval, integer, integer, text, text, timestamptz, text[], boolean,
+    text, text
+) IS
+$doc$Makes many jobs of one name in one call, by the rules of x_jobs.enqueue for each.
+
+Two equal keys in one call are one job: the second is answered with the ids of the first and deduped true. Either all
+inputs are taken or, on an error, none.
+
+Arguments:
+  name - name of every job; 1 to 255 bytes; required
+  inputs - one input for each job; each at most x_jobs.max_input_size; required, may be empty
+  idempotency_keys - one key for each input, by position; each 1 to 1024 bytes; NULL only with dedupe false
+  queue - as in x_jobs.enqueue, for all; default NULL
+  run_at - as in x_jobs.enqueue, for all; default the transaction's start
+  delay - as in x_jobs.enqueue, for all; default none
+  priority - as in x_jobs.enqueue, for all; 0 to 9, 0 first; default 5
+  max_attempts - as in x_jobs.enqueue, for all; at least 1; default 3
+  tenant_id - as in x_jobs.enqueue, for all; default NULL
+  on_conflict - as in x_jobs.enqueue, for all: dedupe, error or replace; default dedupe
+  expires_at - as in x_jobs.enqueue, for all; default never
+  tags - as in x_jobs.enqueue, for all; default none
+  dedupe - as in x_jobs.enqueue, for all; default true
+  traceparent - as in x_jobs.enqueue, for all; default none
+  enqueued_by - as in x_jobs.enqueue, for all; default none
+
+Result:
+  One row (ordinal, id, run_id, deduped) for each input, in the order of the inputs; ordinal counts from 1.
+
+Errors:
+  X_IDEMPOTENCY_REQUIRED (XJ002) - a key is NULL and dedupe is not false
+  X_INVARIANT (XJ001) - an argument is out of its range, or the arrays differ in length
+  X_JOB_DUPLICATE (XJ003) - on_conflict is error and a live job holds one of the keys
+  insufficient_privilege (42501) - the caller is no producer
+
+Locking:
+  As x_jobs.enqueue. Keys are inserted in the order of tenant and key whatever the order of the inputs, so two calls
+  with overlapping keys do not deadlock.
+
+Example:
+  SELECT ordinal, deduped
+    FROM x_jobs.enqueue_many('send_mail', ARRAY['{"to": "ada"}', '{"to": "bob"}', '{"to": "bob"}']::jsonb[],
+                             ARRAY['mail-ada', 'mail-bob', 'mail-bob']);
+  --> 1 | f
+  --> 2 | f
+  --> 3 | t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.enqueue_many(x_jobs.new_job[]) IS
+$doc$Makes a mix of jobs in one call, each with arguments of its own, by the rules of x_jobs.enqueue for each.
+
+A field of x_jobs.new_job that is NULL takes the default of the argument of that name. Two equal keys in one call are
+one job. Either all jobs are taken or, on an error, none.
+
+Arguments:
+  jobs - the jobs, each a row of type x_jobs.new_job with the ranges of x_jobs.enqueue; required, may be empty
+
+Result:
+  One row (ordinal, id, run_id, deduped) for each job, in the order of the array; ordinal counts from 1.
+
+Errors:
+  X_IDEMPOTENCY_REQUIRED (XJ002) - a job has no key and its dedupe is not false
+  X_INVARIANT (XJ001) - a field is out of its range
+  X_ID_INVALID (XJ004) - an id or run_id is not a version 7 uuid
+  X_JOB_DUPLICATE (XJ003) - a job's on_conflict is error and a live job holds its key
+  insufficient_privilege (42501) - the caller is no producer
+
+Locking:
+  As x_jobs.enqueue, with keys inserted in the order of tenant and key whatever the order of the array.
+
+Example:
+  SELECT ordinal, deduped
+    FROM x_jobs.enqueue_many(ARRAY(
+        SELECT jsonb_populate_record(NULL::x_jobs.new_job, job)
+          FROM jsonb_array_elements('[
+              {"name": "send_mail", "input": {"to": "ada"}, "idempotency_key": "mail-ada"},
+              {"name": "resize", "input": {"photo": 7}, "idempotency_key": "photo-7", "queue": "images", "priority": 2}
+          ]') AS job));
+  --> 1 | f
+  --> 2 | f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.new_id() IS
+$doc$Makes a version 7 uuid, larger than every id that this session made before.
+
+Arguments:
+  none
+
+Result:
+  The uuid. Its first 48 bits are the wall clock in milliseconds.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no producer
+
+Locking:
+  None.
+
+Example:
+  SELECT x_jobs.new_id() < x_jobs.new_id();
+  --> t
+$doc$;
+
+-- Working.
+
+COMMENT ON FUNCTION x_jobs.claim(text[], text, integer, interval, interval, text[], boolean) IS
+$doc$Leases jobs that are due to a worker: the lowest by priority, run_at and id over all the queues named.
+
+A claimed job is running; attempt and claim have grown by one, and the lease lasts until visible_at. The claim ordinal
+is the token for everything that follows: a heartbeat, a progress report or a settle with another ordinal changes
+nothing. A job whose lease has lapsed is handed out again, until its attempts are used up: then the claim itself
+settles it, as dead, and does not return it. Jobs of paused queues, and jobs that another transaction has locked, are
+passed over, so a call may answer fewer jobs than there are. The queue is read as it is now at every isolation level;
+the claim takes no part in serializable conflict detection.
+
+Arguments:
+  queues - the queues to take from; at least one name; an empty name is default; required
+  worker_id - who claims; 1 to 255 bytes, free text, best unique to the process; required
+  max_jobs - at most so many jobs in total; 0 to 10000, 0 takes none; default 1
+  visibility_timeout - length of the lease; 0 to 30 days, 0 lapses at once; default 30 seconds
+  wait - how long to wait for work when there is none; 0 to 1 day, cut to x_jobs.max_claim_wait; default 0
+  names - take only jobs of these names; NULL is any; default NULL
+  durable - false lets the claim's commit return before its WAL is on disk, if the transaction does nothing else: a
+    crash may then forget the claim, and the job is handed out again under a new token; default true
+
+Result:
+  Rows of type x_jobs.claimed_job in the order of priority, run_at and id; none when nothing is due. Jobs that the call
+  buried take up places of max_jobs and are not among the rows; up to 100 jobs that had expired are ended besides.
+
+Errors:
+  X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
+  X_INVARIANT (XJ001) - an argument is NULL where it may not be, or out of its range
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+
+Locking:
+  Locks the rows that it takes until the transaction ends; never waits for a row lock. While it waits for work it holds
+  its snapshot, which keeps vacuum back: prefer CALL x_jobs.wait(...) for long waits.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT name, input, attempt, final_attempt, claim
+    FROM x_jobs.claim(ARRAY['default'], 'worker-1', max_jobs => 10, visibility_timeout => '1 min');
+  --> send_mail | {"to": "ada@example.org"} | 1 | f | 1
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.heartbeat(uuid, text, bigint, interval) IS
+$doc$Renews a lease: the job stays with this claim until now plus the visibility timeout.
+
+It lands also when the lease has lapsed but nobody has claimed the job again. False means that the claim no longer
+holds the job (it was settled, cancelled, buried, removed or claimed again): the worker must stop working on it.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  visibility_timeout - new length of the lease from now; 0 to 30 days; default 30 seconds
+
+Result:
+  True when the renewal landed.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Locks the job's row until the transaction ends; waits for a transaction that has changed the same row and has not
+  ended. Commit at once: the new lease is seen by others only then.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('import', idempotency_key => 'import-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT x_jobs.heartbeat(id, 'worker-1', 1, '1 min') FROM x_jobs.all_jobs WHERE idempotency_key = 'import-1';
+  --> t
+  SELECT x_jobs.heartbeat(id, 'worker-2', 1, '1 min') FROM x_jobs.all_jobs WHERE idempotency_key = 'import-1';
+  --> f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.heartbeat_many(uuid[], text, bigint[], interval) IS
+$doc$Renews many leases of one worker in one call, by the rules of x_jobs.heartbeat for each.
+
+Arguments:
+  ids - the jobs' ids; required, may be empty
+  worker_id - the worker id that claimed; required
+  claims - the ordinals that the claims gave, by position; as many as ids; required
+  visibility_timeout - new length of the leases from now; 0 to 30 days; default 30 seconds
+
+Result:
+  One row (id, held) for each id, in the order given; held false means that the worker must stop working on that job.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument or an element is NULL or out of its range, or the arrays differ in length
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  As x_jobs.heartbeat, row by row in the order of ids, so two batches do not deadlock.
+
+Example:
+  SELECT ordinal, deduped
+    FROM x_jobs.enqueue_many('resize', ARRAY['1', '2']::jsonb[], ARRAY['photo-1', 'photo-2']);
+  --> 1 | f
+  --> 2 | f
+  SELECT input, claim FROM x_jobs.claim(ARRAY['default'], 'worker-1', max_jobs => 2);
+  --> 1 | 1
+  --> 2 | 1
+  SELECT held
+    FROM x_jobs.heartbeat_many(ARRAY(SELECT id FROM x_jobs.all_jobs ORDER BY id), 'worker-1', ARRAY[1, 1], '1 min');
+  --> t
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.guard(uuid, text, bigint) IS
+$doc$Ties the caller's transaction to a claim: it can commit only if the claim still holds the job at that moment.
+
+Call it at the start of a transaction that writes the effects of a job to tables of this database. A claim that has
+lost its job already is refused at once. At commit, or at PREPARE TRANSACTION, the job's row is locked and checked once
+more: if the job was settled, cancelled or claimed again by then, the commit fails and nothing of the transaction stays.
+A lease that lapsed but was not claimed again still holds, and so does a claim that the same transaction settles. A
+transaction that wrote nothing is not checked at its end. A guard set after a savepoint goes when that savepoint is
+rolled back.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+
+Result:
+  Nothing.
+
+Errors:
+  X_JOB_LEASE_LOST (XJ102) - the claim does not hold the job, now or at commit
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  None until commit; then locks the job's row (FOR NO KEY UPDATE) until the transaction has ended, waits for a
+  transaction that has changed the row and has not ended, and heeds lock_timeout.
+
+Example:
+  CREATE TABLE public.payments (order_id integer PRIMARY KEY);
+  SELECT deduped FROM x_jobs.enqueue('take_payment', '{"order": 7}', 'order-7');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  BEGIN;
+  SELECT x_jobs.guard(id, 'worker-1', 1) FROM x_jobs.all_jobs WHERE idempotency_key = 'order-7';
+  INSERT INTO public.payments VALUES (7);
+  SELECT x_jobs.ack(id, 'worker-1', 1) FROM x_jobs.all_jobs WHERE idempotency_key = 'order-7';
+  --> t
+  COMMIT;
+  SELECT state FROM x_jobs.all_jobs WHERE idempotency_key = 'order-7';
+  --> done
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.progress(uuid, text, bigint, numeric, numeric, text) IS
+$doc$Reports how far a job has come; the latest report stays on the job, also after it has finished.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  done - how much is done, in a unit of the worker's own; required
+  total - how much there is, in the same unit; required
+  note - a few words; cut to 200 characters; default none
+
+Result:
+  True when the claim still holds the job. The job's progress is then an object with done, total, note if given, and at.
+  A report with a number that is not finite is dropped, since a report must never fail a job; the answer is the same.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument other than note is NULL, or worker_id is out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Locks the job's row until the transaction ends; waits for a transaction that has changed the same row and has not
+  ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('import', idempotency_key => 'import-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT x_jobs.progress(id, 'worker-1', 1, 30, 100, 'thirty of a hundred files')
+    FROM x_jobs.all_jobs WHERE idempotency_key = 'import-1';
+  --> t
+  SELECT progress ->> 'done', progress ->> 'total' FROM x_jobs.all_jobs WHERE idempotency_key = 'import-1';
+  --> 30 | 100
+$doc$;
+
+COMMENT ON PROCEDURE x_jobs.wait(text[], interval) IS
+$doc$Returns when one of the queues may have work, or when the timeout has passed, holding no snapshot meanwhile.
+
+It commits first and then looks and sleeps, so a waiting worker does not keep vacuum back. With the library preloaded a
+commit that makes work wakes it at once; without, it looks every x_jobs.poll_interval. It takes nothing: call
+x_jobs.claim next, and expect that another worker may have been quicker.
+
+Arguments:
+  queues - the queues to wait for; at least one name; an empty name is default; required
+  timeout - how long to wait at most; 0 to 1 day; default 5 seconds
+
+Result:
+  Nothing.
+
+Errors:
+  X_WAIT_IN_TRANSACTION (XJ103) - called inside a transaction block or a function
+  X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+
+Locking:
+  None while it waits.
+
+Example:
+  CALL x_jobs.wait(ARRAY['default'], '100 ms');
+$doc$;
+
+-- Settling.
+
+COMMENT ON FUNCTION x_jobs.ack(uuid, text, bigint, jsonb, interval) IS
+$doc$Ends a claim as done: the job leaves the queue for the history.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  result - what the work gave, kept with the finished job; jsonb of at most x_jobs.max_input_size; default none
+  duration - how long the attempt took, for the counters; 0 to 36500 days; NULL counts as 0; default NULL
+
+Result:
+  True when it landed. False when the claim no longer holds the job (it was settled, cancelled, buried, removed or
+  claimed again): nothing was changed.
+
+Errors:
+  X_INVARIANT (XJ001) - id, worker_id or claim is NULL, or an argument is out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Moves the job's row from the queue to a leaf of the history and writes a tally row; waits for a transaction that has
+  changed the same row and has not ended. The leaf and the tally stay locked against maintenance, not against other
+  writers, until the transaction ends.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT x_jobs.ack(id, 'worker-1', 1, '{"sent": true}', '120 ms')
+    FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> t
+  SELECT state, result FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> done | {"sent": true}
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.nack(
+    uuid, text, bigint, interval, text, text, boolean, boolean, boolean, boolean, interval
+) IS
+$doc$Hands a job back as the caller says: the low-level verb beneath x_jobs.fail and x_jobs.release.
+
+The job becomes dead when dead_letter is set, else failed when fail is set, else suspended when park is set, else
+ready. It is due again at now plus the delay. It does not look at max_attempts: x_jobs.fail does, and the next claim.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  delay - time until the job is due again; 0 to 36500 days; default 0
+  error - why; replaces the last error and its stack; cut to 64 KiB; NULL keeps both; default none
+  stack - stack of the error; cut to 8000 characters; ignored without error; default none
+  counts_as_attempt - false gives the attempt back; default true
+  park - true suspends the job until it is due; default false
+  dead_letter - true ends the job as dead, for an operator to look at; default false
+  fail - true ends the job as failed; default false
+  duration - how long the attempt took, for the counters; 0 to 36500 days; NULL counts as 0; default NULL
+
+Result:
+  True when it landed. False when the claim no longer holds the job: nothing was changed.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL where it may not be, or out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  As x_jobs.ack when the job ends; else changes the job's row alone.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT x_jobs.nack(id, 'worker-1', 1, delay => '10 s', error => 'mail server is busy')
+    FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> t
+  SELECT state, attempt, last_error FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> ready | 1 | mail server is busy
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.fail(uuid, text, bigint, text, text, text, interval, interval) IS
+$doc$Says that an attempt failed, and lets the job's policy decide: retry after a growing delay, or dead letter.
+
+After failed attempt n of the current run the job is due again after 1 s x 2^(n - 1), at most 1 hour, of which the
+second half is random. When attempt has reached max_attempts the job becomes dead.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  error - what went wrong; replaces the last error and its stack; cut to 64 KiB; required
+  code - a code for the error, kept with it; at most 255 bytes; default none
+  stack - stack of the error; cut to 8000 characters; default none
+  retry_after - wait that the other side asked for: replaces the delay, cut to 1 hour, and up to half of it is added at
+    random; 0 to 36500 days; default none
+  duration - how long the attempt took, for the counters; 0 to 36500 days; NULL counts as 0; default NULL
+
+Result:
+  One row (landed, outcome, retry_at, stop_reason): landed false when the claim no longer holds the job; outcome retried
+  with retry_at, or dead-lettered with stop_reason attempts-exhausted.
+
+Errors:
+  X_INVARIANT (XJ001) - id, worker_id, claim or error is NULL, or an argument is out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  As x_jobs.nack.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1', max_attempts => 1);
+  --> f
+  SELECT claim, final_attempt FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1 | t
+  SELECT f.landed, f.outcome, f.stop_reason
+    FROM x_jobs.all_jobs AS j, x_jobs.fail(j.id, 'worker-1', 1, 'no such mailbox', code => '550') AS f
+   WHERE j.idempotency_key = 'mail-1';
+  --> t | dead-lettered | attempts-exhausted
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.release(uuid, text, bigint, interval, text) IS
+$doc$Hands a job back without counting the attempt: for a worker that shuts down, or that cannot take the job now.
+
+Arguments:
+  id - the job's id; required
+  worker_id - the worker id that claimed; required
+  claim - the ordinal that the claim gave; required
+  delay - time until the job is due again; 0 to 36500 days; default 0
+  error - why; replaces the last error and its stack; cut to 64 KiB; NULL keeps both; default none
+
+Result:
+  True when it landed. False when the claim no longer holds the job: nothing was changed.
+
+Errors:
+  X_INVARIANT (XJ001) - id, worker_id, claim or delay is NULL, or an argument is out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Changes the job's row alone; waits for a transaction that has changed the same row and has not ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT claim, attempt FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1 | 1
+  SELECT x_jobs.release(id, 'worker-1', 1) FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> t
+  SELECT state, attempt, claim FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> ready | 0 | 1
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.settle(x_jobs.settlement[], text) IS
+$doc$Settles many claims of one worker in one call, each by its own verb and fenced on its own claim.
+
+The verbs are ack, nack, release, fail and dead_letter; each takes the fields of x_jobs.settlement that are its
+arguments. A settlement that does not land leaves the others alone.
+
+Arguments:
+  settlements - the settlements; id, claim and verb of each are required; may be empty; required
+  worker_id - the worker id that claimed; required
+
+Result:
+  One row (ordinal, id, landed, outcome) for each settlement, in the order given; outcome is completed, retried,
+  interrupted (release) or dead-lettered, and NULL for one that did not land.
+
+Errors:
+  X_INVARIANT (XJ001) - a verb is unknown, a field is NULL where it may not be, or a value is out of its range; then
+    nothing at all is settled
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  As the single verbs, row by row in the order of ids, so two batches do not deadlock.
+
+Example:
+  SELECT ordinal, deduped
+    FROM x_jobs.enqueue_many('resize', ARRAY['1', '2']::jsonb[], ARRAY['photo-1', 'photo-2']);
+  --> 1 | f
+  --> 2 | f
+  SELECT input, claim FROM x_jobs.claim(ARRAY['default'], 'worker-1', max_jobs => 2);
+  --> 1 | 1
+  --> 2 | 1
+  SELECT ordinal, landed, outcome
+    FROM x_jobs.settle(ARRAY(
+        SELECT jsonb_populate_record(NULL::x_jobs.settlement, jsonb_build_object(
+                   'id', id, 'claim', claim, 'verb', CASE input WHEN '1' THEN 'ack' ELSE 'release' END))
+          FROM x_jobs.all_jobs ORDER BY id), 'worker-1');
+  --> 1 | t | completed
+  --> 2 | t | interrupted
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.exchange(x_jobs.settlement[], text[], text, integer, interval, interval, text[], boolean) IS
+$doc$Settles the last jobs and claims the next in one transaction: one commit and one round trip for each batch.
+
+Arguments:
+  settlements - as in x_jobs.settle; may be empty; required
+  queues - as in x_jobs.claim; at least one name; required
+  worker_id - who settles and claims; 1 to 255 bytes; required
+  max_jobs - at most so many jobs; 0 to 10000; default 1
+  visibility_timeout - length of the new leases; 0 to 30 days; default 30 seconds
+  wait - how long to wait for work when there is none; 0 to 1 day, cut to x_jobs.max_claim_wait; a call with a
+    settlement that landed does not wait, so that its commit does not; default 0
+  names - take only jobs of these names; NULL is any; default NULL
+  durable - as in x_jobs.claim; a transaction that settles always commits durably; default true
+
+Result:
+  First a row with status lost for each settlement that did not land, with its id and all else NULL; then a row with
+  status claimed for each job, with the columns of x_jobs.claimed_job.
+
+Errors:
+  X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
+  X_INVARIANT (XJ001) - as in x_jobs.settle and x_jobs.claim; nothing is settled or claimed then
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+
+Locking:
+  As x_jobs.settle, then as x_jobs.claim.
+
+Example:
+  SELECT ordinal, deduped
+    FROM x_jobs.enqueue_many('resize', ARRAY['1', '2']::jsonb[], ARRAY['photo-1', 'photo-2']);
+  --> 1 | f
+  --> 2 | f
+  SELECT status, input, claim FROM x_jobs.exchange('{}', ARRAY['default'], 'worker-1');
+  --> claimed | 1 | 1
+  SELECT status, input, claim
+    FROM x_jobs.exchange(ARRAY(
+        SELECT jsonb_populate_record(NULL::x_jobs.settlement, jsonb_build_object(
+                   'id', id, 'claim', claim, 'verb', 'ack'))
+          FROM x_jobs.all_jobs WHERE worker_id = 'worker-1'), ARRAY['default'], 'worker-1');
+  --> claimed | 2 | 1
+$doc$;
+
+-- Operating: changing.
+
+COMMENT ON FUNCTION x_jobs.cancel(uuid, text) IS
+$doc$Ends a live job as cancelled: nobody is handed it any more, and its key is free.
+
+A worker that runs the job learns it from its next heartbeat, which answers false; its settle changes nothing.
+
+Arguments:
+  id - the job's id; required
+  reason - why; kept as the job's reason and as its last error; NULL keeps the last error; default NULL
+
+Result:
+  The job as it is now; NULL for an unknown id.
+
+Errors:
+  X_JOB_NOT_CANCELLABLE (XJ006) - the job is finished; the detail names its state
+  X_INVARIANT (XJ001) - an argument is NULL where it may not be, or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Moves the job's row to the history; waits for a transaction that has changed the same row and has not ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT (x_jobs.cancel(id, 'order was withdrawn')).state FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> cancelled
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.requeue(uuid) IS
+$doc$Makes a finished job ready again, as the same job: ids, input, errors, progress and claim ordinal stay.
+
+State is ready, attempt 0, run_at now; expires_at is cleared. Jobs in all four finished states can be requeued.
+
+Arguments:
+  id - the job's id; required
+
+Result:
+  The job as it is now.
+
+Errors:
+  X_JOB_NOT_FOUND (XJ005) - no job has this id
+  X_JOB_NOT_REQUEUEABLE (XJ007) - the job is live; the detail names its state
+  X_JOB_DUPLICATE (XJ003) - a live job holds the key; the detail names that job's id
+  X_INVARIANT (XJ001) - id is NULL
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Moves the job's row back from the history; waits for a transaction that has changed the same row, or is inserting the
+  same key, and has not ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT (x_jobs.cancel(id)).state FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> cancelled
+  SELECT (x_jobs.requeue(id)).state FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> ready
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.remove(uuid) IS
+$doc$Deletes a job that is not running, live or finished, with all that was recorded of it.
+
+Arguments:
+  id - the job's id; required
+
+Result:
+  The job as it was; NULL for an unknown id.
+
+Errors:
+  X_JOB_NOT_REMOVABLE (XJ008) - the job is running, also when it was claimed at this very moment
+  X_INVARIANT (XJ001) - id is NULL
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Deletes the job's row; waits for a transaction that has changed the same row and has not ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT (x_jobs.remove(id)).name FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> send_mail
+  SELECT count(*) FROM x_jobs.all_jobs;
+  --> 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.promote(uuid) IS
+$doc$Makes a job that waits for a later time due now.
+
+It applies to a ready or delayed job whose run_at lies in the future, a retry that backs off included; a suspended job
+is left alone.
+
+Arguments:
+  id - the job's id; required
+
+Result:
+  The job as it is now: ready, with run_at now.
+
+Errors:
+  X_JOB_NOT_PROMOTABLE (XJ009) - the job is due already, suspended, running, finished or missing; the detail says which
+  X_INVARIANT (XJ001) - id is NULL
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Changes the job's row; waits for a transaction that has changed the same row and has not ended.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1', delay => '1 hour');
+  --> f
+  SELECT (x_jobs.promote(id)).state FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> ready
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.pause_queue(text, text) IS
+$doc$Pauses a queue: from the next claim on no job of it is handed out or buried, by any worker.
+
+Enqueuing goes on, running jobs go on, and heartbeats and settles land. Pausing a paused queue changes nothing: the
+first pause's instant, reason and role stay. A queue that was never used can be paused too.
+
+Arguments:
+  queue - the queue; 1 to 255 bytes; required
+  reason - why, for other operators; default none
+
+Result:
+  When the queue was paused.
+
+Errors:
+  X_INVARIANT (XJ001) - queue is NULL, empty or too long
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Changes the queue's row in _x_jobs.queues; no job is touched.
+
+Example:
+  SELECT x_jobs.pause_queue('default', 'the mail server is down') IS NOT NULL;
+  --> t
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT count(*) FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.resume_queue(text) IS
+$doc$Ends a pause and announces the queue to waiting workers.
+
+Arguments:
+  queue - the queue; 1 to 255 bytes; required
+
+Result:
+  True when the queue was paused, false when it was not.
+
+Errors:
+  X_INVARIANT (XJ001) - queue is NULL, empty or too long
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Changes the queue's row in _x_jobs.queues; no job is touched.
+
+Example:
+  SELECT x_jobs.pause_queue('default') IS NOT NULL;
+  --> t
+  SELECT x_jobs.resume_queue('default');
+  --> t
+  SELECT x_jobs.resume_queue('default');
+  --> f
+$doc$;
+
+-- Operating: reading.
+
+COMMENT ON FUNCTION x_jobs.job(uuid) IS
+$doc$Reads one job, live or finished, with its payloads.
+
+Arguments:
+  id - the job's id
+
+Result:
+  The job; NULL for an unknown id.
+
+Errors:
+  X_JOB_ROW_STATUS_UNKNOWN (XJ011) - the stored row has a state that this build does not know
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT one.state, one.input
+    FROM x_jobs.all_jobs AS j, x_jobs.job(j.id) AS one WHERE j.idempotency_key = 'mail-1';
+  --> ready | {"to": "ada@example.org"}
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.jobs(text, text, text, text, text, text, timestamptz, timestamptz, uuid, uuid, integer) IS
+$doc$Lists jobs, live and finished, newest first by id, a page at a time.
+
+All filters must match. A list never reads what may be large: input, result and last_error_stack are NULL in it. To
+walk, pass the last id of a page as after; jobs made meanwhile are not visited, and each job is visited once. A row
+whose state this build does not know is left out, with a warning.
+
+Arguments:
+  queue - jobs of this queue; default any
+  name - jobs of this name; default any
+  state - jobs in this state; one of the eight; default any
+  tenant_id - jobs of this tenant; default any, also none
+  id_prefix - jobs whose id begins with this text; % and _ have no special meaning; default any
+  tag - jobs with this tag; default any
+  created_from - jobs enqueued at this instant or later; default any
+  created_to - jobs enqueued before this instant; default any
+  after - jobs older than this id, by id: the next page; it need not name a job; default the newest
+  before - the nearest jobs newer than this id: the previous page; excludes after; default none
+  max - size of the page; 0 to 200; default 100
+
+Result:
+  Rows of type x_jobs.job, newest first.
+
+Errors:
+  X_JOB_PAGE_INVALID (XJ010) - max is over 200
+  X_INVARIANT (XJ001) - max is NULL or negative, both after and before are given, or state is not a state
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1', tags => ARRAY['welcome']);
+  --> f
+  SELECT deduped FROM x_jobs.enqueue('resize', '{"photo": 7}', 'photo-7');
+  --> f
+  SELECT name, state, tags FROM x_jobs.jobs(queue => 'default', max => 10);
+  --> resize | ready |
+  --> send_mail | ready | {welcome}
+  SELECT name FROM x_jobs.jobs(tag => 'welcome');
+  --> send_mail
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.dead_letters(integer, text) IS
+$doc$Lists jobs in state dead, the newest updated first, without payloads.
+
+Dead letters stay until somebody removes or requeues them.
+
+Arguments:
+  max - at most so many; a count; default 100
+  reason - only those of this reason: lease-lapsed, attempts-exhausted or dead-letter; default any
+
+Result:
+  Rows of type x_jobs.job with input, result and last_error_stack NULL.
+
+Errors:
+  X_INVARIANT (XJ001) - max is NULL or negative
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT x_jobs.nack(id, 'worker-1', 1, error => 'no such mailbox', dead_letter => true)
+    FROM x_jobs.all_jobs WHERE idempotency_key = 'mail-1';
+  --> t
+  SELECT name, reason, last_error FROM x_jobs.dead_letters();
+  --> send_mail | dead-letter | no such mailbox
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.stats() IS
+$doc$Counts the jobs of each queue, and says how long the oldest has been due.
+
+A queue is listed when it has any job, finished ones included. Done and cancelled jobs are in no count.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.queue_stats for each queue, in the order of code units of the name.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only; it reads all live jobs, so its cost grows with the backlog.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "bob@example.org"}', 'mail-2', delay => '1 day');
+  --> f
+  SELECT queue, ready, delayed, running, suspended, failed, dead FROM x_jobs.stats();
+  --> default | 1 | 1 | 0 | 0 | 0 | 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.attempts(uuid) IS
+$doc$Lists the attempts of a job that failed: counted hand-backs, failures and burials.
+
+Arguments:
+  id - the job's id
+
+Result:
+  Rows of type x_jobs.attempt in the order of claims; none for an unknown id.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT deduped FROM x_jobs.enqueue('send_mail', '{"to": "ada@example.org"}', 'mail-1');
+  --> f
+  SELECT claim FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> 1
+  SELECT f.outcome
+    FROM x_jobs.all_jobs AS j, x_jobs.fail(j.id, 'worker-1', 1, 'mail server is busy', code => '421') AS f
+   WHERE j.idempotency_key = 'mail-1';
+  --> retried
+  SELECT a.attempt, a.worker_id, a.outcome, a.error, a.error_code
+    FROM x_jobs.all_jobs AS j, x_jobs.attempts(j.id) AS a WHERE j.idempotency_key = 'mail-1';
+  --> 1 | worker-1 | retried | mail server is busy | 421
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.paused() IS
+$doc$Lists the queues that are paused.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.paused_queue for each, in the order of code units of the name.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT x_jobs.pause_queue('mail', 'the mail server is down') IS NOT NULL;
+  --> t
+  SELECT queue, reason FROM x_jobs.paused();
+  --> mail | the mail server is down
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.worker_announce(text, text, text[], integer, uuid[], interval) IS
+$doc$Tells the registry that a worker is alive and what it holds; for people, no claim depends on it.
+
+The first announcement's instant is kept as the worker's start. A worker that does not announce itself again within
+ttl is forgotten by x_jobs.maintain().
+
+Arguments:
+  worker_id - the worker; 1 to 255 bytes; required
+  host - where it runs; default none
+  queues - the queues that it serves; no element may be NULL; default none
+  slots - how many jobs it works on at a time; a count; default 1
+  in_flight - the jobs that it holds; the first 100 are kept; default none
+  ttl - how long the announcement holds; 0 to 30 days; default 30 seconds
+
+Result:
+  Nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL where it may not be, or out of its range
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Changes the worker's row in _x_jobs.workers.
+
+Example:
+  SELECT x_jobs.worker_announce('worker-1', 'host-a', ARRAY['default'], 4);
+  SELECT count(*) FROM _x_jobs.workers;
+  --> 1
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.worker_forget(text) IS
+$doc$Takes a worker out of the registry at once: for a worker that shuts down.
+
+Arguments:
+  worker_id - the worker; an unknown one is no error
+
+Result:
+  Nothing.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no worker
+
+Locking:
+  Deletes the worker's row in _x_jobs.workers.
+
+Example:
+  SELECT x_jobs.worker_announce('worker-1', 'host-a', ARRAY['default'], 4);
+  SELECT x_jobs.worker_forget('worker-1');
+  SELECT count(*) FROM _x_jobs.workers;
+  --> 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.version() IS
+$doc$Answers the version of the library.
+
+Arguments:
+  none
+
+Result:
+  The version as text; SELECT extversion FROM pg_extension WHERE extname = 'x_jobs' gives that of the installed tables
+  and functions.
+
+Errors:
+  insufficient_privilege (42501) - the caller has been granted nothing
+
+Locking:
+  None.
+
+Example:
+  SELECT x_jobs.version() = extversion FROM pg_extension WHERE extname = 'x_jobs';
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.maintain() IS
+$doc$Does what must happen from time to time: call it once a minute, from any scheduler that runs SQL.
+
+It lays out and advances the history ring, which purges finished jobs past their retention, rolls up the tallies, ends
+waiting jobs that have expired, purges records of attempts, and forgets workers that have gone. Each task is tried and
+none waits: a lock that is not free at once is left for the next call. Calling it more often, or from two sessions,
+does no harm. What it does not get to do costs space, never correctness.
+
+Arguments:
+  none
+
+Result:
+  A row (task, affected) for each task.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Takes ACCESS EXCLUSIVE on a leaf of the history that is due, and on the tally that has rested longest, only if the
+  lock is free at once, until the transaction ends: run it in a transaction of its own.
+
+Example:
+  SELECT task FROM x_jobs.maintain();
+  --> lay_out_ring
+  --> advance_ring
+  --> roll_up
+  --> purge_kept
+  --> purge_attempts
+  --> expire_waiting
+  --> forget_lapsed_workers
+$doc$;
+
+-- Roles.
+
+COMMENT ON FUNCTION x_jobs.grant_producer(regrole) IS
+$doc$Lets a role enqueue: enqueue, enqueue_many, new_id and version.
+
+Arguments:
+  role - the role; required
+
+Result:
+  Nothing. Granting again changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions, as GRANT does.
+
+Example:
+  CREATE ROLE example_shop;
+  SELECT x_jobs.grant_producer('example_shop');
+  SELECT has_function_privilege('example_shop', 'x_jobs.new_id()', 'EXECUTE');
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.grant_worker(regrole, text[]) IS
+$doc$Lets a role claim, renew and settle jobs, of every queue or of the queues named.
+
+A worker restricted to queues that claims from another is refused; one that names a job of another queue is answered
+false, exactly as for an unknown id.
+
+Arguments:
+  role - the role; required
+  queues - the queues; each 1 to 255 bytes; NULL is every queue; adds to what was granted before; default NULL
+
+Result:
+  Nothing. Granting again changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL, or queues is empty or holds a NULL or a name out of range
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions, as GRANT does.
+
+Example:
+  CREATE ROLE example_mailer;
+  SELECT x_jobs.grant_worker('example_mailer', ARRAY['mail']);
+  SELECT has_function_privilege('example_mailer', 'x_jobs.ack(uuid, text, bigint, jsonb, interval)', 'EXECUTE');
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.grant_operator(regrole) IS
+$doc$Lets a role read every job and change any: list, cancel, requeue, remove, promote, pause, resume and maintain.
+
+Arguments:
+  role - the role; required
+
+Result:
+  Nothing. Granting again changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions and of the view x_jobs.all_jobs, as GRANT does.
+
+Example:
+  CREATE ROLE example_support;
+  SELECT x_jobs.grant_operator('example_support');
+  SELECT has_table_privilege('example_support', 'x_jobs.all_jobs', 'SELECT');
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.revoke_producer(regrole) IS
+$doc$Takes back what x_jobs.grant_producer gave; what another capability of the role needs stays.
+
+Arguments:
+  role - the role; required
+
+Result:
+  Nothing. Revoking what was not granted changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions, as REVOKE does.
+
+Example:
+  CREATE ROLE example_shop;
+  SELECT x_jobs.grant_producer('example_shop');
+  SELECT x_jobs.revoke_producer('example_shop');
+  SELECT has_function_privilege('example_shop', 'x_jobs.new_id()', 'EXECUTE');
+  --> f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.revoke_worker(regrole, text[]) IS
+$doc$Takes back what x_jobs.grant_worker gave, for every queue or for the queues named.
+
+The role stays a worker of the queues that are left. A grant for every queue is taken back only without queues.
+
+Arguments:
+  role - the role; required
+  queues - the queues to take back; NULL is everything; default NULL
+
+Result:
+  Nothing. Revoking what was not granted changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions, as REVOKE does.
+
+Example:
+  CREATE ROLE example_mailer;
+  SELECT x_jobs.grant_worker('example_mailer', ARRAY['mail', 'letters']);
+  SELECT x_jobs.revoke_worker('example_mailer', ARRAY['letters']);
+  SELECT queue FROM _x_jobs.grants WHERE role = 'example_mailer'::regrole;
+  --> mail
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.revoke_operator(regrole) IS
+$doc$Takes back what x_jobs.grant_operator gave; what another capability of the role needs stays.
+
+Arguments:
+  role - the role; required
+
+Result:
+  Nothing. Revoking what was not granted changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - role is NULL
+  insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
+
+Locking:
+  Changes the privileges of the functions and of the view x_jobs.all_jobs, as REVOKE does.
+
+Example:
+  CREATE ROLE example_support;
+  SELECT x_jobs.grant_operator('example_support');
+  SELECT x_jobs.revoke_operator('example_support');
+  SELECT has_table_privilege('example_support', 'x_jobs.all_jobs', 'SELECT');
+  --> f
+$doc$;

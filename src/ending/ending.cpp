@@ -1,0 +1,115 @@
+// See ending.hpp.
+#include "ending/ending.hpp"
+
+#include "access/rights.hpp"
+#include "clock/clock.hpp"
+#include "pg/function.hpp"
+#include "settings/settings.hpp"
+#include "wake/announce.hpp"
+
+namespace x_jobs::ending {
+
+namespace {
+
+using store::Column;
+using store::Row;
+
+// One fixed sentence, with nothing in it that a reader would have to unquote.
+constexpr std::string_view kLapsedSentence = "the lease lapsed on the final attempt";
+constexpr std::string_view kExpiredSentence = "the job expired before it was started";
+
+// Dead letters stay until somebody removes them.
+std::optional<core::Timestamp> purge_instant(core::State state, core::Timestamp finished_at) {
+    if (state == core::State::dead) {
+        return std::nullopt;
+    }
+    return finished_at + settings::retention();
+}
+
+}  // namespace
+
+store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row &row, const Ending &ending,
+                          store::Wait wait) {
+    const store::WriteResult removed = live.remove(wait);
+    if (removed != store::WriteResult::done) {
+        return removed;
+    }
+    row.set_state(ending.state);
+    row.set(Column::updated_at, ending.at);
+    row.set(Column::finished_at, ending.at);
+    row.clear(Column::claimed_by);
+    row.clear(Column::visible_at);
+    row.set_optional(Column::result, ending.result);
+    row.set_optional(Column::reason, ending.reason);
+    row.set_optional(Column::purge_at, purge_instant(ending.state, ending.at));
+    history.append(row);
+    if (ending.tally) {
+        store::count(row, *ending.tally, ending.at, ending.duration);
+    }
+    if (!ending.outcome.empty()) {
+        wake::settled(row.id(), row.get<std::string_view>(Column::name), row.queue(), ending.outcome);
+    }
+    return removed;
+}
+
+store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &row, core::Timestamp now,
+                        store::Wait wait) {
+    const bool dead_letters = row.get<bool>(Column::dead_letters);
+    const Row held = row;
+    row.set(Column::last_error, kLapsedSentence);
+    row.clear(Column::last_error_code);
+    row.clear(Column::last_error_stack);
+    Ending ending;
+    ending.state = dead_letters ? core::State::dead : core::State::failed;
+    ending.at = now;
+    ending.reason = "lease-lapsed";
+    ending.tally = dead_letters ? store::Tally::dead : store::Tally::failed;
+    ending.outcome = dead_letters ? "dead-lettered" : "dropped";
+    const store::WriteResult result = finish(live, history, row, ending, wait);
+    if (result == store::WriteResult::done) {
+        store::FailedAttempt attempt{};
+        attempt.outcome = core::name_of(ending.state);
+        attempt.error = kLapsedSentence;
+        attempt.ended_at = now;
+        store::record_failure(held, attempt);
+    }
+    return result;
+}
+
+store::WriteResult expire(store::Live &live, store::HistoryWriter &history, Row &row, core::Timestamp now,
+                          store::Wait wait) {
+    row.set(Column::last_error, kExpiredSentence);
+    Ending ending;
+    ending.state = core::State::cancelled;
+    ending.at = now;
+    ending.reason = "expired";
+    return finish(live, history, row, ending, wait);
+}
+
+namespace {
+
+// For upkeep, which finds the rows: one at a time, and only what is still so. What others hold is left to them.
+bool expire_for_sql(std::optional<core::Uuid> id) {
+    access::require(access::Capability::operate);
+    store::Live live = store::Live::open();
+    store::HistoryWriter history;
+    Row row;
+    const core::Timestamp now = clock::now();
+    bool expired = false;
+    if (live.find(*id, row)) {
+        core::ClaimView view = row.claim_view();
+        // It expires whether or not it was due already.
+        view.run_at = core::Timestamp{};
+        expired = core::judge(view, now) == core::ClaimVerdict::expire &&
+                  expire(live, history, row, now, store::Wait::no) == store::WriteResult::done;
+    }
+    history.close();
+    live.close();
+    return expired;
+}
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_expire, expire_for_sql)
+
+}  // namespace x_jobs::ending

@@ -1,0 +1,218 @@
+// See claim.hpp.
+#include "lease/claim.hpp"
+
+#include <algorithm>
+
+#include "access/rights.hpp"
+#include "arguments/arguments.hpp"
+#include "clock/clock.hpp"
+#include "core/limits.hpp"
+#include "ending/ending.hpp"
+#include "errors/errors.hpp"
+#include "lease/candidates.hpp"
+#include "lease/durability.hpp"
+#include "lease/queues.hpp"
+#include "settings/settings.hpp"
+#include "surface/job_row.hpp"
+#include "wake/waiters.hpp"
+
+namespace x_jobs::lease {
+
+namespace {
+
+using store::Column;
+using store::Row;
+
+// What one look at the table brought.
+struct Look {
+    int taken = 0;
+    // Rows ended instead of handed out.
+    int buried = 0;
+    int expired = 0;
+    // When the next look may find more.
+    core::Timestamp next = core::kNever;
+};
+
+class Claimer {
+   public:
+    Claimer(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::string_view> status)
+        : request_(request), rows_(rows), status_(status) {}
+
+    Look look();
+
+   private:
+    bool wanted(const Row &row) const;
+    bool taken_by_this_look(const Row &row) const;
+    void treat(Row &row);
+    void take(Row &row);
+    void answer(const Row &row);
+    bool is_full() const {
+        return look_.taken + look_.buried >= request_.max_jobs ||
+               look_.expired >= request_.max_jobs + core::kMaxExpiredPerClaim;
+    }
+
+    const ClaimRequest &request_;
+    pg::RowWriter &rows_;
+    std::optional<std::string_view> status_;
+    store::Live live_;
+    store::HistoryWriter history_;
+    core::Timestamp now_;
+    Look look_;
+};
+
+bool Claimer::wanted(const Row &row) const {
+    if (!request_.filtered) {
+        return true;
+    }
+    const auto name = row.get<std::string_view>(Column::name);
+    return std::find(request_.names.begin(), request_.names.end(), name) != request_.names.end();
+}
+
+// With a visibility timeout of zero a row has lapsed as soon as it is taken, and one that did not fit its page any
+// more is met again further on.
+bool Claimer::taken_by_this_look(const Row &row) const {
+    return row.state() == core::State::running && row.optional<core::Timestamp>(Column::claimed_at) == now_ &&
+           row.optional<std::string_view>(Column::claimed_by) == request_.worker_id;
+}
+
+void Claimer::answer(const Row &row) {
+    const auto claimed = surface::claimed_columns(row);
+    if (!status_) {
+        rows_.write(claimed);
+        return;
+    }
+    std::array<pg::NullableValue, surface::kClaimedColumns + 1> columns;
+    columns[0] = pg::to_nullable(status_);
+    std::copy(claimed.begin(), claimed.end(), columns.begin() + 1);
+    rows_.write(columns);
+}
+
+void Claimer::take(Row &row) {
+    const core::Durability durability = begin_claim(request_.durable);
+    row.set_state(core::State::running);
+    row.set(Column::attempt, row.attempt() == INT_MAX ? INT_MAX : row.attempt() + 1);
+    row.set(Column::claim, core::next_ordinal(row.claim(), timeline(), durability, now_));
+    row.set(Column::claimed_by, request_.worker_id);
+    row.set(Column::claimed_at, now_);
+    row.set(Column::visible_at, now_ + request_.visibility);
+    row.set(Column::updated_at, now_);
+    const store::WriteResult result = live_.update(row, store::Wait::no);
+    end_claim();
+    if (result == store::WriteResult::done) {
+        ++look_.taken;
+        answer(row);
+    }
+}
+
+void Claimer::treat(Row &row) {
+    switch (core::judge(row.claim_view(), now_)) {
+        case core::ClaimVerdict::take:
+            if (!taken_by_this_look(row)) {
+                take(row);
+            }
+            break;
+        case core::ClaimVerdict::bury:
+            if (!taken_by_this_look(row) &&
+                ending::bury(live_, history_, row, now_, store::Wait::no) == store::WriteResult::done) {
+                ++look_.buried;
+            }
+            break;
+        case core::ClaimVerdict::expire:
+            if (ending::expire(live_, history_, row, now_, store::Wait::no) == store::WriteResult::done) {
+                ++look_.expired;
+            }
+            break;
+        case core::ClaimVerdict::leave:
+            look_.next = std::min(look_.next, core::next_change(row.claim_view()));
+            break;
+    }
+}
+
+Look Claimer::look() {
+    look_ = Look{};
+    const pg::Array<std::string_view> queues = open_queues(request_.queues);
+    if (queues.empty() || request_.max_jobs == 0) {
+        return look_;
+    }
+    now_ = clock::now();
+    live_ = store::Live::open();
+    Candidates candidates = Candidates::open(live_, queues, now_);
+    Row row;
+    while (!is_full() && candidates.next(row)) {
+        if (wanted(row)) {
+            treat(row);
+        }
+    }
+    look_.next = std::min(look_.next, candidates.next_due());
+    candidates.close();
+    history_.close();
+    // A look that wrote nothing leaves no lock behind, so that a waiting claim stands in nobody's way.
+    const bool wrote = look_.taken + look_.buried + look_.expired > 0;
+    if (wrote) {
+        live_.close();
+    } else {
+        live_.release();
+    }
+    return look_;
+}
+
+// Looks, and sleeps between looks, until something was found or the time is up.
+void claim_waiting(const ClaimRequest &request, Claimer &claimer) {
+    const core::Timestamp deadline = clock::now() + std::min(request.wait, settings::max_claim_wait());
+    const std::span<const std::string_view> queues{request.queues.begin(), request.queues.size()};
+    wake::begin_wait(queues, request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
+    for (;;) {
+        store::mirror::refresh();
+        const Look look = claimer.look();
+        // A look that ended rows has written: its transaction must not be kept open by a sleep.
+        if (look.taken + look.buried + look.expired > 0 || clock::now() >= deadline) {
+            break;
+        }
+        wake::sleep_until(std::min(deadline, look.next));
+    }
+    wake::end_wait();
+}
+
+}  // namespace
+
+ClaimRequest read_claim(pg::Call call, int first) {
+    ClaimRequest request;
+    request.queues = read_queues(call.argument<pg::ArrayRef>(first));
+    const core::Timestamp now = clock::now();
+    request.worker_id = arguments::text(call.argument<std::string_view>(first + 1), "worker_id");
+    request.max_jobs = arguments::count(call.argument<std::int32_t>(first + 2), "max_jobs", 0, core::kMaxClaim);
+    request.visibility = arguments::duration(call.argument<pg::IntervalRef>(first + 3), "visibility_timeout",
+                                             core::kMaxVisibility, now);
+    request.wait = arguments::duration(call.argument<pg::IntervalRef>(first + 4), "wait", core::kMaxWait, now);
+    if (const auto names = call.argument<pg::ArrayRef>(first + 5)) {
+        request.filtered = true;
+        request.names = arguments::names(*names, "names");
+    }
+    request.durable = arguments::required(call.argument<bool>(first + 6), "durable");
+    return request;
+}
+
+void claim(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::string_view> status) {
+    Claimer claimer(request, rows, status);
+    if (request.wait == core::Duration::zero() || request.max_jobs == 0) {
+        claimer.look();
+    } else {
+        claim_waiting(request, claimer);
+    }
+}
+
+namespace {
+
+Datum claim_for_sql(pg::Call call) {
+    access::require(access::Capability::worker);
+    const ClaimRequest request = read_claim(call, 0);
+    pg::RowWriter rows(call);
+    claim(request, rows, std::nullopt);
+    return Datum{0};
+}
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_claim, claim_for_sql)
+
+}  // namespace x_jobs::lease

@@ -1,0 +1,41 @@
+// See queues.hpp.
+#include "lease/queues.hpp"
+
+#include <algorithm>
+
+#include "access/rights.hpp"
+#include "arguments/arguments.hpp"
+#include "errors/errors.hpp"
+#include "store/mirror.hpp"
+
+namespace x_jobs::lease {
+
+pg::Array<std::string_view> read_queues(std::optional<pg::ArrayRef> list) {
+    pg::Array<std::string_view> queues;
+    const pg::Elements elements = pg::elements_of(arguments::required(list, "queues"));
+    if (elements.size() == 0) {
+        errors::raise(errors::Code::claim_queues_empty);
+    }
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        const auto given = arguments::required(elements.get<std::string_view>(i), "queues");
+        const auto queue = given.empty() ? std::string_view{"default"} : arguments::text(given, "queues");
+        if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {
+            access::require_queue(queue);
+            queues.push(queue);
+        }
+    }
+    return queues;
+}
+
+pg::Array<std::string_view> open_queues(const pg::Array<std::string_view> &queues) {
+    pg::Array<std::string_view> open;
+    for (const std::string_view queue : queues) {
+        const store::mirror::Queue *known = store::mirror::find_queue(queue);
+        if (known == nullptr || !known->paused) {
+            open.push(queue);
+        }
+    }
+    return open;
+}
+
+}  // namespace x_jobs::lease

@@ -1,0 +1,52 @@
+// Rows as the answer of a SQL function: many, by a tuplestore, or one, as a composite value.
+#pragma once
+
+#include <span>
+
+#include "pg/function.hpp"
+
+namespace x_jobs::pg {
+
+// Answers rows of the function's declared type. Made once per call, before the first row.
+class RowWriter {
+   public:
+    explicit RowWriter(Call call) : info_(call.info) { InitMaterializedSRF(info_, 0); }
+
+    void write(std::span<const NullableValue> columns) {
+        Datum values[MaxTupleAttributeNumber];
+        bool nulls[MaxTupleAttributeNumber];
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            values[i] = columns[i].datum;
+            nulls[i] = columns[i].is_null;
+        }
+        auto *result = reinterpret_cast<ReturnSetInfo *>(info_->resultinfo);
+        Assert(static_cast<int>(columns.size()) == result->setDesc->natts);
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+
+   private:
+    FunctionCallInfo info_;
+};
+
+// Makes one row of the function's declared composite type.
+inline Datum make_row(Call call, std::span<const NullableValue> columns) {
+    TupleDesc descriptor = nullptr;
+    if (get_call_result_type(call.info, nullptr, &descriptor) != TYPEFUNC_COMPOSITE) {
+        elog(ERROR, "function returns no composite type");
+    }
+    Datum values[MaxTupleAttributeNumber];
+    bool nulls[MaxTupleAttributeNumber];
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        values[i] = columns[i].datum;
+        nulls[i] = columns[i].is_null;
+    }
+    Assert(static_cast<int>(columns.size()) == descriptor->natts);
+    return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}
+
+inline Datum answer_null(Call call) {
+    call.info->isnull = true;
+    return Datum{0};
+}
+
+}  // namespace x_jobs::pg

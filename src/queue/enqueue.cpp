@@ -1,0 +1,189 @@
+// x_jobs.enqueue and its batch forms. A batch is inserted in the order of (tenant, name, key), so that two batches
+// with keys in common wait for each other in one direction only, and is answered in the order in which it came.
+#include <algorithm>
+#include <tuple>
+
+#include "access/rights.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/composite.hpp"
+#include "errors/errors.hpp"
+#include "pg/rows.hpp"
+#include "queue/insert.hpp"
+
+namespace x_jobs::queue {
+
+namespace {
+
+using store::Column;
+
+// The arguments of x_jobs.enqueue by position.
+enum Position {
+    kName,
+    kInput,
+    kKey,
+    kQueue,
+    kRunAt,
+    kDelay,
+    kPriority,
+    kMaxAttempts,
+    kTenant,
+    kOnConflict,
+    kExpiresAt,
+    kTags,
+    kDedupe,
+    kTraceparent,
+    kEnqueuedBy,
+    kId,
+    kRunId,
+    kPositions,
+};
+
+// The options that enqueue and enqueue_many share, at the same positions in both.
+RawRequest read_options(pg::Call call) {
+    RawRequest raw;
+    raw.name = call.argument<std::string_view>(kName);
+    raw.queue = call.argument<std::string_view>(kQueue);
+    raw.run_at = call.argument<core::Timestamp>(kRunAt);
+    raw.delay = call.argument<pg::IntervalRef>(kDelay);
+    raw.priority = call.argument<std::int32_t>(kPriority);
+    raw.max_attempts = call.argument<std::int32_t>(kMaxAttempts);
+    raw.tenant_id = call.argument<std::string_view>(kTenant);
+    raw.on_conflict = call.argument<std::string_view>(kOnConflict);
+    raw.expires_at = call.argument<core::Timestamp>(kExpiresAt);
+    raw.tags = call.argument<pg::ArrayRef>(kTags);
+    raw.dedupe = call.argument<bool>(kDedupe);
+    raw.traceparent = call.argument<std::string_view>(kTraceparent);
+    raw.enqueued_by = call.argument<std::string_view>(kEnqueuedBy);
+    return raw;
+}
+
+Datum enqueue(pg::Call call) {
+    access::require(access::Capability::producer);
+    RawRequest raw = read_options(call);
+    raw.input = call.argument<pg::Jsonb>(kInput);
+    raw.idempotency_key = call.argument<std::string_view>(kKey);
+    raw.id = call.argument<core::Uuid>(kId);
+    raw.run_id = call.argument<core::Uuid>(kRunId);
+    Request request = check(raw);
+    store::Live live = store::Live::open();
+    const Enqueued enqueued = enqueue_one(live, request);
+    live.close();
+    const std::array columns{pg::to_nullable(std::optional{enqueued.id}), pg::to_nullable(std::optional{enqueued.run_id}),
+                             pg::to_nullable(std::optional{enqueued.deduped})};
+    return pg::make_row(call, columns);
+}
+
+// Inserts requests and answers them by position.
+void enqueue_batch(pg::Call call, pg::Array<Request *> &requests) {
+    pg::Array<std::size_t> order;
+    pg::Array<Enqueued> answers;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        order.push(i);
+        answers.push({});
+    }
+    const auto sort_key = [&](std::size_t n) {
+        const store::Row &row = requests[n]->row;
+        return std::tuple{row.get<std::string_view>(Column::tenant_id), row.get<std::string_view>(Column::name),
+                          row.optional<std::string_view>(Column::idempotency_key)};
+    };
+    std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+        const auto left = sort_key(one);
+        const auto right = sort_key(other);
+        return left != right ? left < right : one < other;
+    });
+    store::Live live = store::Live::open();
+    for (const std::size_t n : order) {
+        CHECK_FOR_INTERRUPTS();
+        answers[n] = enqueue_one(live, *requests[n]);
+    }
+    live.close();
+
+    pg::RowWriter rows(call);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const std::array columns{pg::to_nullable(std::optional{static_cast<std::int32_t>(i + 1)}),
+                                 pg::to_nullable(std::optional{answers[i].id}),
+                                 pg::to_nullable(std::optional{answers[i].run_id}),
+                                 pg::to_nullable(std::optional{answers[i].deduped})};
+        rows.write(columns);
+    }
+}
+
+Request *keep(const Request &request) {
+    auto *kept = static_cast<Request *>(palloc(sizeof(Request)));
+    *kept = request;
+    return kept;
+}
+
+Datum enqueue_many(pg::Call call) {
+    access::require(access::Capability::producer);
+    const RawRequest options = read_options(call);
+    const pg::Elements inputs = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(kInput), "inputs"));
+    const auto keys_given = call.argument<pg::ArrayRef>(kKey);
+    if (!keys_given && options.dedupe.value_or(true)) {
+        errors::raise(errors::Code::idempotency_required);
+    }
+    pg::Elements keys{};
+    if (keys_given) {
+        keys = pg::elements_of(*keys_given);
+        if (keys.size() != inputs.size()) {
+            errors::invariant("idempotency_keys", "must have as many elements as inputs");
+        }
+    }
+    pg::Array<Request *> requests;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        RawRequest raw = options;
+        raw.input = inputs.get<pg::Jsonb>(i);
+        if (keys_given) {
+            raw.idempotency_key = keys.get<std::string_view>(i);
+        }
+        requests.push(keep(check(raw)));
+    }
+    enqueue_batch(call, requests);
+    return Datum{0};
+}
+
+// The fields of an x_jobs.new_job, which are the arguments of enqueue in the same order.
+RawRequest read_composite(Datum composite) {
+    const pg::Elements fields = arguments::fields_of(composite, kPositions, "new_job");
+    RawRequest raw;
+    raw.name = fields.get<std::string_view>(kName);
+    raw.input = fields.get<pg::Jsonb>(kInput);
+    raw.idempotency_key = fields.get<std::string_view>(kKey);
+    raw.queue = fields.get<std::string_view>(kQueue);
+    raw.run_at = fields.get<core::Timestamp>(kRunAt);
+    raw.delay = fields.get<pg::IntervalRef>(kDelay);
+    raw.priority = fields.get<std::int32_t>(kPriority);
+    raw.max_attempts = fields.get<std::int32_t>(kMaxAttempts);
+    raw.tenant_id = fields.get<std::string_view>(kTenant);
+    raw.on_conflict = fields.get<std::string_view>(kOnConflict);
+    raw.expires_at = fields.get<core::Timestamp>(kExpiresAt);
+    raw.tags = fields.get<pg::ArrayRef>(kTags);
+    raw.dedupe = fields.get<bool>(kDedupe);
+    raw.traceparent = fields.get<std::string_view>(kTraceparent);
+    raw.enqueued_by = fields.get<std::string_view>(kEnqueuedBy);
+    raw.id = fields.get<core::Uuid>(kId);
+    raw.run_id = fields.get<core::Uuid>(kRunId);
+    return raw;
+}
+
+Datum enqueue_mix(pg::Call call) {
+    access::require(access::Capability::producer);
+    const pg::Elements jobs = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(0), "jobs"));
+    pg::Array<Request *> requests;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (jobs.nulls[i]) {
+            arguments::raise_missing("jobs");
+        }
+        requests.push(keep(check(read_composite(jobs.values[i]))));
+    }
+    enqueue_batch(call, requests);
+    return Datum{0};
+}
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_enqueue, enqueue)
+X_JOBS_SQL_FUNCTION(x_jobs_enqueue_many, enqueue_many)
+X_JOBS_SQL_FUNCTION(x_jobs_enqueue_mix, enqueue_mix)
+
+}  // namespace x_jobs::queue

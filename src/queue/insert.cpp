@@ -1,0 +1,147 @@
+// See insert.hpp.
+#include "queue/insert.hpp"
+
+#include "clock/clock.hpp"
+#include "core/identity.hpp"
+#include "errors/errors.hpp"
+#include "store/history.hpp"
+#include "store/queues.hpp"
+#include "wake/announce.hpp"
+
+namespace x_jobs::queue {
+
+namespace {
+
+using store::Column;
+using store::Row;
+
+Enqueued deduped_onto(const Row &row) { return {row.id(), row.get<core::Uuid>(Column::run_id), true}; }
+
+std::optional<store::Key> key_of(const Row &row) {
+    const auto key = row.optional<std::string_view>(Column::idempotency_key);
+    if (!key) {
+        return std::nullopt;
+    }
+    return store::Key{row.get<std::string_view>(Column::name), row.get<std::string_view>(Column::tenant_id), *key};
+}
+
+// Gives a waiting job the new input, time and priority; `changed` when it moved on meanwhile.
+store::WriteResult replace(store::Live &live, Row &holder, const Request &request) {
+    for (const Column column : {Column::input, Column::run_at, Column::priority, Column::state}) {
+        const auto n = static_cast<std::size_t>(column);
+        holder.values[n] = request.row.values[n];
+    }
+    holder.set(Column::updated_at, clock::now());
+    const store::WriteResult result = live.update(holder, store::Wait::yes);
+    if (result == store::WriteResult::done) {
+        wake::made_claimable(holder.queue(), request.run_at, wake::Channel::waiters_and_notify);
+    }
+    return result;
+}
+
+// What a request does when a live job holds its key. Nothing when the holder changed and must be looked for again.
+std::optional<Enqueued> meet(store::Live &live, Row &holder, const Request &request) {
+    const auto state = holder.state();
+    if (request.on_conflict == OnConflict::error) {
+        const Datum id = DirectFunctionCall1(uuid_out, holder.raw(Column::id).datum);
+        errors::raise(errors::Code::job_duplicate, {DatumGetCString(id)});
+    }
+    if (request.on_conflict == OnConflict::replace && state && core::is_waiting(*state) &&
+        replace(live, holder, request) != store::WriteResult::done) {
+        return std::nullopt;
+    }
+    return deduped_onto(holder);
+}
+
+bool finished_meanwhile(void *id) { return store::history_holds(*static_cast<core::Uuid *>(id)); }
+
+// A caller's own id names a row in whatever state: that row is the answer, before any key is looked at.
+std::optional<Enqueued> find_own_id(store::Live &live, const Request &request) {
+    const core::Uuid id = request.row.id();
+    Row found;
+    if (live.find(id, found)) {
+        return deduped_onto(found);
+    }
+    store::HistoryRow history;
+    if (!history.find(id, found)) {
+        return std::nullopt;
+    }
+    const Enqueued answer = deduped_onto(found);
+    history.close();
+    return answer;
+}
+
+// Puts the row in unless somebody holds its key or its id.
+bool try_insert(store::Live &live, Request &request, bool has_key) {
+    if (!has_key && !request.has_own_id) {
+        live.insert(request.row);
+        return true;
+    }
+    if (!request.has_own_id) {
+        return live.insert_unless_taken(request.row, store::Live::key_arbiter(), nullptr, nullptr);
+    }
+    // The job of this id may have finished between the look and the insert: asked again while the row stands, so
+    // that it cannot happen unseen.
+    core::Uuid id = request.row.id();
+    return live.insert_unless_taken(request.row, store::Live::key_and_id_arbiters(), finished_meanwhile, &id);
+}
+
+List *arbiters_of(const Request &request) {
+    return request.has_own_id ? store::Live::key_and_id_arbiters() : store::Live::key_arbiter();
+}
+
+}  // namespace
+
+core::Uuid new_id() {
+    static core::IdentityClock identity_clock;
+    std::array<unsigned char, 8> random{};
+    if (!pg_strong_random(random.data(), random.size())) {
+        elog(ERROR, "could not generate random values");
+    }
+    return core::make_uuid7(identity_clock, clock::unix_micros(), random);
+}
+
+Enqueued enqueue_one(store::Live &live, Request &request) {
+    Row &row = request.row;
+    if (!request.has_own_id) {
+        row.set(Column::id, new_id());
+    }
+    if (row.raw(Column::run_id).is_null) {
+        row.set(Column::run_id, new_id());
+    }
+    store::ensure_queue(row.queue());
+    const std::optional<store::Key> key = key_of(row);
+    for (;;) {
+        if (request.has_own_id) {
+            if (const auto found = find_own_id(live, request)) {
+                return *found;
+            }
+        }
+        Row holder;
+        bool held = key && live.find(*key, holder);
+        if (!held && try_insert(live, request, key.has_value())) {
+            wake::made_claimable(row.queue(), request.run_at, wake::Channel::waiters_and_notify);
+            return {row.id(), row.get<core::Uuid>(Column::run_id), false};
+        }
+        // Held by a row that moved during the look, or by an enqueue that has not ended.
+        held = held || (key && live.find_fresh(*key, holder));
+        if (held) {
+            if (const auto answer = meet(live, holder, request)) {
+                return *answer;
+            }
+        } else {
+            live.wait_for_key(row, arbiters_of(request));
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+namespace {
+
+core::Uuid new_id_for_sql() { return new_id(); }
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_new_id, new_id_for_sql)
+
+}  // namespace x_jobs::queue

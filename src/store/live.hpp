@@ -1,0 +1,59 @@
+// The table of live jobs. Owns how a live row is found: by id, by idempotency key. A look-up reads the queue as it
+// is now (SnapshotSelf), at every isolation level and without predicate locks; a row that moves while it is looked
+// for is found by a second look with a fresh MVCC snapshot.
+#pragma once
+
+#include "store/row.hpp"
+#include "store/table.hpp"
+
+namespace x_jobs::store {
+
+struct Key {
+    std::string_view name;
+    std::string_view tenant_id;
+    std::string_view idempotency_key;
+};
+
+class Live {
+   public:
+    static Live open();
+    void close() { table_.close(); }
+    void release() { table_.release(); }
+    Table &table() { return table_; }
+
+    // Finds the newest committed (or own) version of the row and reads it into `row`, whose values stay readable
+    // until the next look-up. False when there is none.
+    bool find(const core::Uuid &id, Row &row);
+    bool find(const Key &key, Row &row);
+    // The same with a fresh MVCC snapshot only.
+    bool find_fresh(const Key &key, Row &row);
+
+    // The position of the row that the last look-up, or read(), found.
+    ItemPointer tid() { return &table_.read_slot()->tts_tid; }
+    // Reads the row that the read slot holds.
+    void read(Row &row);
+
+    void insert(const Row &row);
+    bool insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *), void *veto_argument);
+    bool wait_for_key(const Row &row, List *arbiters);
+    WriteResult update(const Row &row, Wait wait);
+    WriteResult remove(Wait wait) { return table_.remove(tid(), wait); }
+    // Locks the found row until the end of the transaction and reads it again.
+    WriteResult lock(Row &row);
+
+    // Indexes that decide whether a row may enter.
+    static List *key_arbiter();
+    static List *key_and_id_arbiters();
+
+   private:
+    enum class Sight { now, fresh };
+    bool find_id_with(const core::Uuid &id, Row &row, Sight sight);
+    bool find_key_with(const Key &key, Row &row, Sight sight);
+    bool scan_one(const char *index_name, ScanKeyData *keys, int count, Row &row, Sight sight);
+
+    Table table_;
+};
+
+static_assert(std::is_trivially_destructible_v<Live>);
+
+}  // namespace x_jobs::store

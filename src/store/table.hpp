@@ -1,0 +1,62 @@
+// One open table of the extension: reading, inserting, updating and deleting rows through the access methods, with
+// neither SPI nor planner. Knows nothing of what the rows mean. An open Table must not be copied past its close().
+#pragma once
+
+#include <span>
+
+#include "pg/compat.hpp"
+#include "pg/datum.hpp"
+
+namespace x_jobs::store {
+
+enum class Wait { yes, no };
+
+enum class WriteResult {
+    done,
+    changed,  // somebody else updated, deleted or (with Wait::no) is holding the row
+};
+
+class Table {
+   public:
+    // The table keeps its lock to the end of the transaction unless it is closed with release().
+    static Table open(const char *name, int columns);
+    void close();
+    // Closes and gives the lock back, for a caller that has written nothing and goes to sleep.
+    void release();
+
+    Relation relation() const { return relation_; }
+    TupleTableSlot *read_slot() const { return read_slot_; }
+    int columns() const { return columns_; }
+
+    // Inserts a row and its index entries.
+    void insert(std::span<const Datum> values, std::span<const bool> nulls);
+
+    // Inserts unless an index in `arbiters` (a list of oids) holds its keys already; `veto` is asked once the row's
+    // entries stand and before others can rely on it. Answers whether the row is in.
+    bool insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters,
+                             bool (*veto)(void *), void *veto_argument);
+
+    // Waits until no unfinished transaction holds one of the row's keys; false when a committed row does.
+    bool wait_for_key(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters);
+
+    WriteResult update(ItemPointer tid, std::span<const Datum> values, std::span<const bool> nulls, Wait wait);
+    WriteResult remove(ItemPointer tid, Wait wait);
+
+    // Locks the row FOR NO KEY UPDATE, waiting for others; `changed` when it is not the newest version any more.
+    WriteResult lock(ItemPointer tid);
+
+   private:
+    void prepare_indexes();
+    void fill(std::span<const Datum> values, std::span<const bool> nulls);
+
+    Relation relation_ = nullptr;
+    TupleTableSlot *read_slot_ = nullptr;
+    TupleTableSlot *write_slot_ = nullptr;
+    EState *estate_ = nullptr;
+    ResultRelInfo *result_info_ = nullptr;
+    int columns_ = 0;
+};
+
+static_assert(std::is_trivially_destructible_v<Table>);
+
+}  // namespace x_jobs::store

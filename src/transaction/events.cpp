@@ -1,0 +1,91 @@
+// See events.hpp.
+#include "transaction/events.hpp"
+
+#include "lease/durability.hpp"
+#include "lease/guard.hpp"
+#include "pg/postgres.hpp"
+#include "wake/announce.hpp"
+#include "wake/waiters.hpp"
+
+namespace x_jobs::transaction {
+
+namespace {
+
+ProcessUtility_hook_type previous_utility = nullptr;
+
+void forget_all() {
+    wake::end_wait();
+    wake::forget();
+    lease::forget_guards();
+    lease::forget_commit();
+}
+
+void on_transaction(XactEvent event, void *) {
+    switch (event) {
+        case XACT_EVENT_PRE_COMMIT:
+            lease::check_guards();
+            wake::before_commit();
+            lease::choose_commit();
+            break;
+        case XACT_EVENT_PRE_PREPARE:
+            // NOTIFY cannot be prepared; COMMIT PREPARED announces instead.
+            lease::check_guards();
+            break;
+        case XACT_EVENT_COMMIT:
+            wake::after_commit();
+            forget_all();
+            break;
+        case XACT_EVENT_ABORT:
+        case XACT_EVENT_PREPARE:
+            forget_all();
+            break;
+        default:
+            break;
+    }
+}
+
+void on_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *) {
+    if (event == SUBXACT_EVENT_ABORT_SUB) {
+        wake::end_wait();
+        wake::forget_subtransaction(own);
+        lease::forget_guards_of(own);
+    } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
+        wake::merge_subtransaction(own, parent);
+        lease::merge_guards_of(own, parent);
+    }
+}
+
+void note_statement(const Node *statement) {
+    if (IsA(statement, ListenStmt)) {
+        wake::session_listens(castNode(ListenStmt, const_cast<Node *>(statement))->conditionname);
+    }
+}
+
+bool commits_prepared(const Node *statement) {
+    return IsA(statement, TransactionStmt) &&
+           castNode(TransactionStmt, const_cast<Node *>(statement))->kind == TRANS_STMT_COMMIT_PREPARED;
+}
+
+void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree, ProcessUtilityContext context,
+                ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+                QueryCompletion *completion) {
+    const bool prepared = commits_prepared(planned->utilityStmt);
+    // Before LISTEN takes effect, so that no commit after it finds nobody listening.
+    note_statement(planned->utilityStmt);
+    auto *next = previous_utility != nullptr ? previous_utility : standard_ProcessUtility;
+    next(planned, query, read_only_tree, context, parameters, environment, receiver, completion);
+    if (prepared) {
+        wake::after_commit_prepared();
+    }
+}
+
+}  // namespace
+
+void initialise() {
+    RegisterXactCallback(on_transaction, nullptr);
+    RegisterSubXactCallback(on_subtransaction, nullptr);
+    previous_utility = ProcessUtility_hook;
+    ProcessUtility_hook = on_utility;
+}
+
+}  // namespace x_jobs::transaction

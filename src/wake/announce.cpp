@@ -1,0 +1,234 @@
+// See announce.hpp. The notes live in the transaction's memory; after the commit nothing is allocated.
+#include "wake/announce.hpp"
+
+#include "clock/clock.hpp"
+#include "pg/array.hpp"
+#include "pg/function.hpp"
+#include "settings/settings.hpp"
+#include "shmem/layout.hpp"
+#include "wake/waiters.hpp"
+
+namespace x_jobs::wake {
+
+namespace {
+
+constexpr const char *kWakeChannel = "x_jobs_wake";
+constexpr const char *kSettledChannel = "x_jobs_settled";
+// A row due later than this is announced when it is due, not when it is enqueued.
+constexpr core::Duration kDueSoon = std::chrono::milliseconds{1000};
+// The share of the server's notify queue beyond which our own notifications are left out.
+constexpr double kFullEnough = 0.5;
+
+struct QueueNote {
+    SubTransactionId subtransaction;
+    std::uint64_t hash;
+    const char *queue;
+    int jobs;
+    bool notify;
+};
+
+struct SettledNote {
+    SubTransactionId subtransaction;
+    const char *payload;
+};
+
+pg::Array<QueueNote> queue_notes;
+pg::Array<SettledNote> settled_notes;
+bool noting = false;
+
+void begin_noting() {
+    if (!noting) {
+        queue_notes = pg::Array<QueueNote>(TopTransactionContext);
+        settled_notes = pg::Array<SettledNote>(TopTransactionContext);
+        noting = true;
+    }
+}
+
+// Whether anybody may be listening; without shared memory nobody can tell.
+bool has_listeners(bool wake_channel) {
+    shmem::Shared *shared = shmem::pointer();
+    if (shared == nullptr) {
+        return true;
+    }
+    return pg_atomic_read_u32(wake_channel ? &shared->wake_listeners : &shared->settled_listeners) > 0;
+}
+
+// The share in use, asked for once a second: a session that keeps the queue full must not fail our commits.
+bool notify_queue_has_room() {
+    static core::Timestamp asked_at{};
+    static bool room = true;
+    const core::Timestamp now{GetCurrentTimestamp()};
+    const core::Duration age = now - asked_at;
+    if (age >= std::chrono::seconds{1} || age < core::Duration::zero()) {
+        room = DatumGetFloat8(DirectFunctionCall1(pg_notification_queue_usage, Datum{0})) < kFullEnough;
+        asked_at = now;
+    }
+    return room;
+}
+
+void note_queue(std::string_view queue, bool notify, int jobs) {
+    begin_noting();
+    const std::uint64_t hash = queue.empty() ? 0 : queue_hash(queue);
+    const SubTransactionId subtransaction = GetCurrentSubTransactionId();
+    for (QueueNote &note : queue_notes) {
+        if (note.hash == hash && note.subtransaction == subtransaction && queue == note.queue) {
+            note.jobs = note.jobs > INT_MAX - jobs ? INT_MAX : note.jobs + jobs;
+            note.notify = note.notify || notify;
+            return;
+        }
+    }
+    MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+    const char *name = pnstrdup(queue.data(), queue.size());
+    MemoryContextSwitchTo(caller);
+    queue_notes.push({subtransaction, hash, name, jobs, notify});
+}
+
+template <typename Note>
+void forget_notes(pg::Array<Note> &notes, SubTransactionId subtransaction) {
+    for (std::size_t i = notes.size(); i-- > 0;) {
+        if (notes[i].subtransaction == subtransaction) {
+            notes.remove_at(i);
+        }
+    }
+}
+
+}  // namespace
+
+void made_claimable(std::string_view queue, core::Timestamp run_at, Channel channel) {
+    const bool soon = run_at <= clock::now() + kDueSoon;
+    note_queue(queue, soon && channel == Channel::waiters_and_notify, 1);
+}
+
+void announce(std::string_view queue) { note_queue(queue, true, INT_MAX); }
+
+void settled(const core::Uuid &id, std::string_view name, std::string_view queue, std::string_view outcome) {
+    if (!settings::notify() || !has_listeners(false)) {
+        return;
+    }
+    begin_noting();
+    MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+    StringInfoData payload;
+    initStringInfo(&payload);
+    const Datum id_text = DirectFunctionCall1(uuid_out, pg::DatumOf<core::Uuid>::make(id));
+    appendStringInfo(&payload, "{\"id\":\"%s\",\"name\":", DatumGetCString(id_text));
+    escape_json(&payload, pnstrdup(name.data(), name.size()));
+    appendStringInfoString(&payload, ",\"queue\":");
+    escape_json(&payload, pnstrdup(queue.data(), queue.size()));
+    appendStringInfoString(&payload, ",\"outcome\":");
+    escape_json(&payload, pnstrdup(outcome.data(), outcome.size()));
+    appendStringInfoChar(&payload, '}');
+    MemoryContextSwitchTo(caller);
+    settled_notes.push({GetCurrentSubTransactionId(), payload.data});
+}
+
+void before_commit() {
+    if (!noting || !settings::notify()) {
+        return;
+    }
+    const bool wake = has_listeners(true);
+    const bool settled = has_listeners(false) && !settled_notes.empty();
+    if ((!wake || queue_notes.empty()) && !settled) {
+        return;
+    }
+    if (!notify_queue_has_room()) {
+        return;
+    }
+    for (const QueueNote &note : queue_notes) {
+        if (wake && note.notify) {
+            Async_Notify(kWakeChannel, note.queue);
+        }
+    }
+    for (const SettledNote &note : settled_notes) {
+        if (settled) {
+            Async_Notify(kSettledChannel, note.payload);
+        }
+    }
+}
+
+void after_commit() {
+    if (!noting) {
+        return;
+    }
+    for (const QueueNote &note : queue_notes) {
+        wake_waiters(note.hash, note.jobs);
+    }
+    forget();
+}
+
+void forget() { noting = false; }
+
+void forget_subtransaction(unsigned subtransaction) {
+    if (noting) {
+        forget_notes(queue_notes, subtransaction);
+        forget_notes(settled_notes, subtransaction);
+    }
+}
+
+void merge_subtransaction(unsigned subtransaction, unsigned parent) {
+    if (!noting) {
+        return;
+    }
+    for (QueueNote &note : queue_notes) {
+        note.subtransaction = note.subtransaction == subtransaction ? parent : note.subtransaction;
+    }
+    for (SettledNote &note : settled_notes) {
+        note.subtransaction = note.subtransaction == subtransaction ? parent : note.subtransaction;
+    }
+}
+
+void after_commit_prepared() {
+    wake_waiters(0, INT_MAX);
+    if (settings::notify() && has_listeners(true) && notify_queue_has_room()) {
+        Async_Notify(kWakeChannel, "");
+    }
+}
+
+namespace {
+
+bool listens_wake = false;
+bool listens_settled = false;
+
+void stop_listening(int, Datum) {
+    shmem::Shared *shared = shmem::pointer();
+    if (listens_wake) {
+        pg_atomic_fetch_sub_u32(&shared->wake_listeners, 1);
+    }
+    if (listens_settled) {
+        pg_atomic_fetch_sub_u32(&shared->settled_listeners, 1);
+    }
+    listens_wake = listens_settled = false;
+}
+
+}  // namespace
+
+void session_listens(const char *channel) {
+    shmem::Shared *shared = shmem::pointer();
+    const bool wake = std::strcmp(channel, kWakeChannel) == 0;
+    const bool settled = std::strcmp(channel, kSettledChannel) == 0;
+    if (shared == nullptr || (!wake && !settled)) {
+        return;
+    }
+    if (!listens_wake && !listens_settled) {
+        before_shmem_exit(stop_listening, Datum{0});
+    }
+    // Kept until the session ends, whatever UNLISTEN and ROLLBACK say: counting one too many costs a notification,
+    // one too few would lose them.
+    if (wake && !listens_wake) {
+        listens_wake = true;
+        pg_atomic_fetch_add_u32(&shared->wake_listeners, 1);
+    }
+    if (settled && !listens_settled) {
+        listens_settled = true;
+        pg_atomic_fetch_add_u32(&shared->settled_listeners, 1);
+    }
+}
+
+namespace {
+
+void announce_for_sql(std::optional<std::string_view> queue) { announce(*queue); }
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_announce, announce_for_sql)
+
+}  // namespace x_jobs::wake

@@ -1,0 +1,135 @@
+// See waiters.hpp.
+#include "wake/waiters.hpp"
+
+#include <algorithm>
+
+#include "clock/clock.hpp"
+#include "pg/compat.hpp"
+#include "settings/settings.hpp"
+#include "shmem/layout.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+}
+
+namespace x_jobs::wake {
+
+namespace {
+
+using shmem::Waiter;
+
+Waiter *own_waiter() {
+    shmem::Shared *shared = shmem::pointer();
+    return shared == nullptr ? nullptr : &shared->waiters[pg::compat::my_proc_number()];
+}
+
+bool waits_for(const Waiter &waiter, std::uint64_t queue) {
+    if (waiter.database != MyDatabaseId) {
+        return false;
+    }
+    if (waiter.any_queue || queue == 0) {
+        return true;
+    }
+    const auto *last = waiter.queues.begin() + waiter.queue_count;
+    return std::find(waiter.queues.begin(), last, queue) != last;
+}
+
+bool wake_one(int process, Waiter &waiter) {
+    std::uint32_t expected = shmem::kWaiting;
+    if (!pg_atomic_compare_exchange_u32(&waiter.state, &expected, shmem::kWoken)) {
+        return false;
+    }
+    SetLatch(&ProcGlobal->allProcs[process].procLatch);
+    return true;
+}
+
+// The wake that this process got and did not use belongs to somebody else who waits for the same queues.
+void pass_on(const Waiter &waiter) {
+    if (waiter.any_queue) {
+        wake_waiters(0, 1);
+        return;
+    }
+    for (int i = 0; i < waiter.queue_count; ++i) {
+        wake_waiters(waiter.queues[static_cast<std::size_t>(i)], 1);
+    }
+}
+
+}  // namespace
+
+std::uint64_t queue_hash(std::string_view queue) {
+    const auto *bytes = reinterpret_cast<const unsigned char *>(queue.data());
+    return std::max<std::uint64_t>(hash_bytes_extended(bytes, static_cast<int>(queue.size()), 0), 1);
+}
+
+void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
+    Waiter *waiter = own_waiter();
+    if (waiter == nullptr) {
+        return;
+    }
+    shmem::Shared *shared = shmem::pointer();
+    LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+    waiter->database = MyDatabaseId;
+    waiter->selective = appetite == Appetite::some_jobs;
+    waiter->any_queue = queues.size() > shmem::kWaiterQueues;
+    waiter->queue_count = waiter->any_queue ? 0 : static_cast<int>(queues.size());
+    for (int i = 0; i < waiter->queue_count; ++i) {
+        waiter->queues[static_cast<std::size_t>(i)] = queue_hash(queues[static_cast<std::size_t>(i)]);
+    }
+    pg_atomic_write_u32(&waiter->state, shmem::kWaiting);
+    pg_atomic_fetch_add_u32(&shared->waiting, 1);
+    LWLockRelease(shared->lock);
+}
+
+void end_wait() {
+    Waiter *waiter = own_waiter();
+    if (waiter == nullptr || pg_atomic_read_u32(&waiter->state) == shmem::kIdle) {
+        return;
+    }
+    pg_atomic_fetch_sub_u32(&shmem::pointer()->waiting, 1);
+    if (pg_atomic_exchange_u32(&waiter->state, shmem::kIdle) == shmem::kWoken) {
+        pass_on(*waiter);
+    }
+}
+
+void sleep_until(core::Timestamp latest) {
+    Waiter *waiter = own_waiter();
+    if (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
+        const core::Duration left = std::max(latest - clock::now(), core::Duration::zero());
+        const core::Duration span = std::min(left, settings::poll_interval());
+        // Rounded up: waking a moment early would only mean another look.
+        const auto millis = std::chrono::ceil<std::chrono::milliseconds>(span).count();
+        static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                    static_cast<long>(millis), PG_WAIT_EXTENSION));
+        ResetLatch(MyLatch);
+    }
+    CHECK_FOR_INTERRUPTS();
+    if (waiter != nullptr) {
+        // Before the look that follows, so that a commit from here on wakes again.
+        pg_atomic_exchange_u32(&waiter->state, shmem::kWaiting);
+    }
+}
+
+void wake_waiters(std::uint64_t queue, int jobs) {
+    shmem::Shared *shared = shmem::pointer();
+    if (shared == nullptr) {
+        return;
+    }
+    // Orders this read after the commit that made the jobs visible.
+    pg_memory_barrier();
+    if (pg_atomic_read_u32(&shared->waiting) == 0) {
+        return;
+    }
+    LWLockAcquire(shared->lock, LW_SHARED);
+    int left = jobs;
+    for (int i = 0; i < shared->waiter_count; ++i) {
+        Waiter &waiter = shared->waiters[i];
+        const bool concerned =
+            pg_atomic_read_u32(&waiter.state) == shmem::kWaiting && (left > 0 || waiter.selective) && waits_for(waiter, queue);
+        if (concerned && wake_one(i, waiter) && !waiter.selective) {
+            --left;
+        }
+    }
+    LWLockRelease(shared->lock);
+}
+
+}  // namespace x_jobs::wake

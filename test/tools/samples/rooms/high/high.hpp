@@ -1,0 +1,2 @@
+#include "low/low.hpp"
+#include "low/missing.hpp"

@@ -1,0 +1,2 @@
+#include "high/high.hpp"
+#include "postgres.h"

@@ -25,7 +25,9 @@ void _PG_init(void) {
 
 namespace {
 
-std::string_view version() { return X_JOBS_VERSION; }
+std::string_view version() {
+    return X_JOBS_VERSION;
+}
 
 }  // namespace
 

@@ -239,6 +239,7 @@ COMMENT ON FUNCTION _x_jobs.forget_lapsed_workers() IS 'Removes workers that hav
 COMMENT ON FUNCTION _x_jobs.maintain() IS 'Behind the gate x_jobs.maintain';
 COMMENT ON FUNCTION _x_jobs.surface(text) IS 'The functions that a capability may execute';
 COMMENT ON FUNCTION _x_jobs.require_owner() IS 'Refuses a caller who is not the extension''s owner';
+COMMENT ON FUNCTION _x_jobs.preloaded() IS 'Whether the library was loaded at server start';
 COMMENT ON FUNCTION _x_jobs.give(regrole, text, text[]) IS 'Grants a capability: EXECUTE, and the row in grants';
 COMMENT ON FUNCTION _x_jobs.take(regrole, text, text[])
     IS 'Revokes a capability: the row in grants, and EXECUTE that no other capability needs';

@@ -1,5 +1,5 @@
-// Checks of arguments as they arrive: each either answers the value or raises X_INVARIANT (or the code named
-// beside it) with the argument's name, before anything has been changed.
+// Checks of arguments as they arrive: each either answers the value or raises X_INVARIANT (or the
+// code named beside it) with the argument's name, before anything has been changed.
 #pragma once
 
 #include <optional>
@@ -15,22 +15,24 @@ std::string_view text(std::optional<std::string_view> value, std::string_view ar
                       std::size_t bytes = core::kMaxNameBytes);
 
 // The same, but NULL is allowed and stays nothing; an empty text is allowed too.
-std::optional<std::string_view> optional_text(std::optional<std::string_view> value, std::string_view argument,
-                                              std::size_t bytes);
+std::optional<std::string_view> optional_text(std::optional<std::string_view> value,
+                                              std::string_view argument, std::size_t bytes);
 
 // A whole number within [least, most].
 int count(std::optional<std::int32_t> value, std::string_view argument, int least, int most);
 
 // A span within [0, most], measured from `base`.
-core::Duration duration(std::optional<pg::IntervalRef> value, std::string_view argument, core::Duration most,
-                        core::Timestamp base);
+core::Duration duration(std::optional<pg::IntervalRef> value, std::string_view argument,
+                        core::Duration most, core::Timestamp base);
 
 // The same; NULL stays nothing.
-std::optional<core::Duration> optional_duration(std::optional<pg::IntervalRef> value, std::string_view argument,
-                                                core::Duration most, core::Timestamp base);
+std::optional<core::Duration> optional_duration(std::optional<pg::IntervalRef> value,
+                                                std::string_view argument, core::Duration most,
+                                                core::Timestamp base);
 
 // A finite instant before the year 10000; NULL stays nothing.
-std::optional<core::Timestamp> optional_instant(std::optional<core::Timestamp> value, std::string_view argument);
+std::optional<core::Timestamp> optional_instant(std::optional<core::Timestamp> value,
+                                                std::string_view argument);
 
 // A value that must be given.
 template <typename T>

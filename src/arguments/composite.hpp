@@ -9,7 +9,8 @@ namespace x_jobs::arguments {
 // Raises X_VERSION_MISMATCH unless the type has `count` fields.
 inline pg::Elements fields_of(Datum composite, int count, const char *type_name) {
     HeapTupleHeader header = DatumGetHeapTupleHeader(composite);
-    TupleDesc descriptor = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+    TupleDesc descriptor =
+        lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
     if (descriptor->natts != count) {
         errors::raise(errors::Code::version_mismatch, {type_name});
     }

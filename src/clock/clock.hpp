@@ -15,8 +15,9 @@ core::Timestamp transaction_start();
 // The time since 1970, for ids.
 std::uint64_t unix_micros();
 
-// The span that `interval` covers after `base`, in calendar arithmetic of the session's time zone. Nothing when it
-// is infinite, or further than `bound` away in either direction.
-std::optional<core::Duration> span_after(core::Timestamp base, pg::IntervalRef interval, core::Duration bound);
+// The span that `interval` covers after `base`, in calendar arithmetic of the session's time zone.
+// Nothing when it is infinite, or further than `bound` away in either direction.
+std::optional<core::Duration> span_after(core::Timestamp base, pg::IntervalRef interval,
+                                         core::Duration bound);
 
 }  // namespace x_jobs::clock

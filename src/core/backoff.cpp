@@ -62,7 +62,8 @@ RetryDecision decide_retry(const RetryPolicy &policy, int attempt, int max_attem
     if (!stated) {
         return {true, jittered(policy, capped, random)};
     }
-    const Duration floor = std::clamp(*stated, Duration::zero(), std::max(policy.ceiling, Duration::zero()));
+    const Duration floor =
+        std::clamp(*stated, Duration::zero(), std::max(policy.ceiling, Duration::zero()));
     const double spread = policy.jitter ? static_cast<double>(floor.count()) / 2 * random : 0;
     return {true, floor + rounded_to_millis(spread)};
 }

@@ -1,5 +1,5 @@
-// How long a failed attempt waits before the next one. Owns the retry policy and its arithmetic; overflow never
-// shows: the ceiling is applied in capped space and a delay is never negative.
+// How long a failed attempt waits before the next one. Owns the retry policy and its arithmetic;
+// overflow never shows: the ceiling is applied in capped space and a delay is never negative.
 #pragma once
 
 #include <optional>
@@ -29,8 +29,9 @@ struct RetryDecision {
     Duration delay{0};
 };
 
-// Decides after a failed attempt. A wait that the failure itself states replaces the computed delay: it is cut to
-// the ceiling, and jitter is added on top so that those who were told the same do not come back together.
+// Decides after a failed attempt. A wait that the failure itself states replaces the computed
+// delay: it is cut to the ceiling, and jitter is added on top so that those who were told the same
+// do not come back together.
 RetryDecision decide_retry(const RetryPolicy &policy, int attempt, int max_attempts,
                            std::optional<Duration> stated, double random);
 

@@ -1,4 +1,5 @@
-// See identity.hpp. 48 bits of milliseconds, version, 12 bits of the millisecond's fraction, variant, 62 random bits.
+// See identity.hpp. 48 bits of milliseconds, version, 12 bits of the millisecond's fraction,
+// variant, 62 random bits.
 #include "core/identity.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The states of a job, their names, and what a claim may do with a row. Owns the vocabulary: every other place,
-// SQL and documents included, is tested against it.
+// The states of a job, their names, and what a claim may do with a row. Owns the vocabulary: every
+// other place, SQL and documents included, is tested against it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ constexpr std::string_view name_of(State state) {
     return kStateNames[static_cast<std::size_t>(state)];
 }
 
-// Matches exactly: case and white space matter, so that a row written by another build is not mistaken.
+// Matches exactly: case and white space matter, so that a row written by another build is not
+// mistaken.
 std::optional<State> state_named(std::string_view name);
 
 // Waiting states hold a job that nobody works on.
@@ -44,10 +45,12 @@ enum class ClaimVerdict {
     expire,  // it was not started before expires_at
 };
 
-// Decides what a claim at `now` does with a row; the boundary instant counts as lapsed, due and expired.
+// Decides what a claim at `now` does with a row; the boundary instant counts as lapsed, due and
+// expired.
 ClaimVerdict judge(const ClaimView &row, Timestamp now);
 
-// The first instant at which judge() could answer otherwise than `leave`; kNever when none is known.
+// The first instant at which judge() could answer otherwise than `leave`; kNever when none is
+// known.
 Timestamp next_change(const ClaimView &row);
 
 }  // namespace x_jobs::core

@@ -20,8 +20,8 @@ struct Ring {
 // A ring whose first leaf ends with the present step, in steps counted from the year 2000.
 Ring lay_out(Timestamp now, Duration step);
 
-// The leaf for a row that may be purged at `purge_at`: the one whose bound is the least above it. A row without
-// such an instant, or with one beyond the ring, belongs to the leaf that is kept.
+// The leaf for a row that may be purged at `purge_at`: the one whose bound is the least above it. A
+// row without such an instant, or with one beyond the ring, belongs to the leaf that is kept.
 int leaf_for(const Ring &ring, std::optional<Timestamp> purge_at);
 
 }  // namespace x_jobs::core

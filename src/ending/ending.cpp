@@ -1,9 +1,9 @@
 // See ending.hpp.
 #include "ending/ending.hpp"
 
-#include "access/rights.hpp"
 #include "clock/clock.hpp"
 #include "pg/function.hpp"
+#include "rights/rights.hpp"
 #include "settings/settings.hpp"
 #include "wake/announce.hpp"
 
@@ -28,8 +28,8 @@ std::optional<core::Timestamp> purge_instant(core::State state, core::Timestamp 
 
 }  // namespace
 
-store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row &row, const Ending &ending,
-                          store::Wait wait) {
+store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row &row,
+                          const Ending &ending, store::Wait wait) {
     const store::WriteResult removed = live.remove(wait);
     if (removed != store::WriteResult::done) {
         return removed;
@@ -47,13 +47,14 @@ store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row 
         store::count(row, *ending.tally, ending.at, ending.duration);
     }
     if (!ending.outcome.empty()) {
-        wake::settled(row.id(), row.get<std::string_view>(Column::name), row.queue(), ending.outcome);
+        wake::settled(row.id(), row.get<std::string_view>(Column::name), row.queue(),
+                      ending.outcome);
     }
     return removed;
 }
 
-store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &row, core::Timestamp now,
-                        store::Wait wait) {
+store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &row,
+                        core::Timestamp now, store::Wait wait) {
     const bool dead_letters = row.get<bool>(Column::dead_letters);
     const Row held = row;
     row.set(Column::last_error, kLapsedSentence);
@@ -76,8 +77,8 @@ store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &r
     return result;
 }
 
-store::WriteResult expire(store::Live &live, store::HistoryWriter &history, Row &row, core::Timestamp now,
-                          store::Wait wait) {
+store::WriteResult expire(store::Live &live, store::HistoryWriter &history, Row &row,
+                          core::Timestamp now, store::Wait wait) {
     row.set(Column::last_error, kExpiredSentence);
     Ending ending;
     ending.state = core::State::cancelled;
@@ -88,9 +89,10 @@ store::WriteResult expire(store::Live &live, store::HistoryWriter &history, Row 
 
 namespace {
 
-// For upkeep, which finds the rows: one at a time, and only what is still so. What others hold is left to them.
+// For upkeep, which finds the rows: one at a time, and only what is still so. What others hold is
+// left to them.
 bool expire_for_sql(std::optional<core::Uuid> id) {
-    access::require(access::Capability::operate);
+    rights::require_for_write(rights::Capability::operate, "x_jobs.expire()");
     store::Live live = store::Live::open();
     store::HistoryWriter history;
     Row row;

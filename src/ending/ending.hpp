@@ -1,5 +1,5 @@
-// How a live row leaves the live table: into history, with its tally, its record and its announcement, all in the
-// settle's own transaction. Every path by which a job finishes ends here.
+// How a live row leaves the live table: into history, with its tally, its record and its
+// announcement, all in the settle's own transaction. Every path by which a job finishes ends here.
 #pragma once
 
 #include "store/history.hpp"
@@ -20,17 +20,18 @@ struct Ending {
     core::Duration duration{0};
 };
 
-// Deletes the live row that the look-up found and writes it to history as `row`, whose other columns the caller has
-// set. `changed` when somebody else changed the row first: nothing has been written then.
-store::WriteResult finish(store::Live &live, store::HistoryWriter &history, store::Row &row, const Ending &ending,
-                          store::Wait wait);
+// Deletes the live row that the look-up found and writes it to history as `row`, whose other
+// columns the caller has set. `changed` when somebody else changed the row first: nothing has been
+// written then.
+store::WriteResult finish(store::Live &live, store::HistoryWriter &history, store::Row &row,
+                          const Ending &ending, store::Wait wait);
 
 // Ends a running row whose lease lapsed on its final attempt.
-store::WriteResult bury(store::Live &live, store::HistoryWriter &history, store::Row &row, core::Timestamp now,
-                        store::Wait wait);
+store::WriteResult bury(store::Live &live, store::HistoryWriter &history, store::Row &row,
+                        core::Timestamp now, store::Wait wait);
 
 // Ends a waiting row that was not started before its expires_at.
-store::WriteResult expire(store::Live &live, store::HistoryWriter &history, store::Row &row, core::Timestamp now,
-                          store::Wait wait);
+store::WriteResult expire(store::Live &live, store::HistoryWriter &history, store::Row &row,
+                          core::Timestamp now, store::Wait wait);
 
 }  // namespace x_jobs::ending

@@ -1,5 +1,5 @@
-// See errors.hpp. The texts are templates expanded here, so that one table serves the raise, the documentation and
-// the test that prints it.
+// See errors.hpp. The texts are templates expanded here, so that one table serves the raise, the
+// documentation and the test that prints it.
 #include "errors/errors.hpp"
 
 #include <array>
@@ -22,7 +22,8 @@ struct Entry {
 };
 
 constexpr std::array kCatalog{
-#define X(identifier, name, sqlstate, message, detail, hint) Entry{name, sqlstate, message, detail, hint},
+#define X(identifier, name, sqlstate, message, detail, hint) \
+    Entry{name, sqlstate, message, detail, hint},
 #include "errors/catalog.def"
 #undef X
 };
@@ -38,7 +39,8 @@ void expand(StringInfo into, std::string_view text, Arguments arguments) {
         }
         const auto n = static_cast<std::size_t>(text[i + 1] - '0');
         if (n < arguments.size()) {
-            appendBinaryStringInfo(into, arguments[n].data(), static_cast<int>(arguments[n].size()));
+            appendBinaryStringInfo(into, arguments[n].data(),
+                                   static_cast<int>(arguments[n].size()));
         }
         i += 2;
     }
@@ -75,8 +77,10 @@ void report(int level, const Entry &entry, Arguments arguments, std::source_loca
 
 }  // namespace
 
-void raise(Code code, std::initializer_list<std::string_view> arguments, std::source_location where) {
-    report(ERROR, kCatalog[static_cast<std::size_t>(code)], {arguments.begin(), arguments.size()}, where);
+void raise(Code code, std::initializer_list<std::string_view> arguments,
+           std::source_location where) {
+    report(ERROR, kCatalog[static_cast<std::size_t>(code)], {arguments.begin(), arguments.size()},
+           where);
     pg_unreachable();
 }
 
@@ -102,8 +106,10 @@ Datum list_catalog(pg::Call call) {
     pg::RowWriter rows(call);
     for (const Entry &entry : kCatalog) {
         const std::array<pg::NullableValue, 5> columns{
-            pg::to_nullable(std::optional{entry.name}), pg::to_nullable(std::optional{entry.sqlstate}),
-            pg::to_nullable(std::optional{entry.message}), pg::to_nullable(std::optional{entry.detail}),
+            pg::to_nullable(std::optional{entry.name}),
+            pg::to_nullable(std::optional{entry.sqlstate}),
+            pg::to_nullable(std::optional{entry.message}),
+            pg::to_nullable(std::optional{entry.detail}),
             pg::to_nullable(std::optional{entry.hint})};
         rows.write(columns);
     }

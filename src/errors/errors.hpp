@@ -1,5 +1,6 @@
-// Errors that users see. catalog.def is the one table: name, SQLSTATE, message, detail and hint of each. Any room
-// may raise; nothing else in the library writes an error text for users, except 42501 which keeps the server's code.
+// Errors that users see. catalog.def is the one table: name, SQLSTATE, message, detail and hint of
+// each. Any room may raise; nothing else in the library writes an error text for users, except
+// 42501 which keeps the server's code.
 #pragma once
 
 #include <initializer_list>

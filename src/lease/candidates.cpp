@@ -1,4 +1,5 @@
-// See candidates.hpp. The keys are read from the index entries, so an entry that is not due costs no heap access.
+// See candidates.hpp. The keys are read from the index entries, so an entry that is not due costs
+// no heap access.
 #include "lease/candidates.hpp"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ Datum entry_column(IndexScanDesc scan, IndexColumn column) {
 
 }  // namespace
 
-Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view> &queues, core::Timestamp now) {
+Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view> &queues,
+                            core::Timestamp now) {
     Candidates candidates;
     candidates.live_ = &live;
     candidates.now_ = now;
@@ -30,7 +32,8 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
     for (const std::string_view queue : queues) {
         Stream &stream = candidates.streams_.push({});
         stream.queue = pg::DatumOf<std::string_view>::make(queue);
-        stream.scan = pg::compat::begin_index_scan(live.table().relation(), candidates.index_, SnapshotSelf, 2);
+        stream.scan = pg::compat::begin_index_scan(live.table().relation(), candidates.index_,
+                                                   SnapshotSelf, 2);
         stream.scan->xs_want_itup = true;
         candidates.seek(stream, 0);
     }
@@ -46,7 +49,8 @@ void Candidates::close() {
 
 void Candidates::seek(Stream &stream, std::int16_t priority) {
     std::array keys{pg::key_equal(kQueue, F_TEXTEQ, TEXTOID, stream.queue),
-                    pg::scan_key(kPriority, BTGreaterEqualStrategyNumber, F_INT2GE, INT2OID, Int16GetDatum(priority))};
+                    pg::scan_key(kPriority, BTGreaterEqualStrategyNumber, F_INT2GE, INT2OID,
+                                 Int16GetDatum(priority))};
     index_rescan(stream.scan, keys.data(), 2, nullptr, 0);
     advance(stream);
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "core/limits.hpp"
@@ -12,6 +11,7 @@
 #include "lease/candidates.hpp"
 #include "lease/durability.hpp"
 #include "lease/queues.hpp"
+#include "rights/rights.hpp"
 #include "settings/settings.hpp"
 #include "surface/job_row.hpp"
 #include "wake/waiters.hpp"
@@ -35,7 +35,8 @@ struct Look {
 
 class Claimer {
    public:
-    Claimer(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::string_view> status)
+    Claimer(const ClaimRequest &request, pg::RowWriter &rows,
+            std::optional<std::string_view> status)
         : request_(request), rows_(rows), status_(status) {}
 
     Look look();
@@ -68,10 +69,11 @@ bool Claimer::wanted(const Row &row) const {
     return std::find(request_.names.begin(), request_.names.end(), name) != request_.names.end();
 }
 
-// With a visibility timeout of zero a row has lapsed as soon as it is taken, and one that did not fit its page any
-// more is met again further on.
+// With a visibility timeout of zero a row has lapsed as soon as it is taken, and one that did not
+// fit its page any more is met again further on.
 bool Claimer::taken_by_this_look(const Row &row) const {
-    return row.state() == core::State::running && row.optional<core::Timestamp>(Column::claimed_at) == now_ &&
+    return row.state() == core::State::running &&
+           row.optional<core::Timestamp>(Column::claimed_at) == now_ &&
            row.optional<std::string_view>(Column::claimed_by) == request_.worker_id;
 }
 
@@ -113,12 +115,14 @@ void Claimer::treat(Row &row) {
             break;
         case core::ClaimVerdict::bury:
             if (!taken_by_this_look(row) &&
-                ending::bury(live_, history_, row, now_, store::Wait::no) == store::WriteResult::done) {
+                ending::bury(live_, history_, row, now_, store::Wait::no) ==
+                    store::WriteResult::done) {
                 ++look_.buried;
             }
             break;
         case core::ClaimVerdict::expire:
-            if (ending::expire(live_, history_, row, now_, store::Wait::no) == store::WriteResult::done) {
+            if (ending::expire(live_, history_, row, now_, store::Wait::no) ==
+                store::WriteResult::done) {
                 ++look_.expired;
             }
             break;
@@ -146,7 +150,8 @@ Look Claimer::look() {
     look_.next = std::min(look_.next, candidates.next_due());
     candidates.close();
     history_.close();
-    // A look that wrote nothing leaves no lock behind, so that a waiting claim stands in nobody's way.
+    // A look that wrote nothing leaves no lock behind, so that a waiting claim stands in nobody's
+    // way.
     const bool wrote = look_.taken + look_.buried + look_.expired > 0;
     if (wrote) {
         live_.close();
@@ -158,9 +163,11 @@ Look Claimer::look() {
 
 // Looks, and sleeps between looks, until something was found or the time is up.
 void claim_waiting(const ClaimRequest &request, Claimer &claimer) {
-    const core::Timestamp deadline = clock::now() + std::min(request.wait, settings::max_claim_wait());
+    const core::Timestamp deadline =
+        clock::now() + std::min(request.wait, settings::max_claim_wait());
     const std::span<const std::string_view> queues{request.queues.begin(), request.queues.size()};
-    wake::begin_wait(queues, request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
+    wake::begin_wait(queues,
+                     request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
     for (;;) {
         store::mirror::refresh();
         const Look look = claimer.look();
@@ -180,10 +187,12 @@ ClaimRequest read_claim(pg::Call call, int first) {
     request.queues = read_queues(call.argument<pg::ArrayRef>(first));
     const core::Timestamp now = clock::now();
     request.worker_id = arguments::text(call.argument<std::string_view>(first + 1), "worker_id");
-    request.max_jobs = arguments::count(call.argument<std::int32_t>(first + 2), "max_jobs", 0, core::kMaxClaim);
-    request.visibility = arguments::duration(call.argument<pg::IntervalRef>(first + 3), "visibility_timeout",
-                                             core::kMaxVisibility, now);
-    request.wait = arguments::duration(call.argument<pg::IntervalRef>(first + 4), "wait", core::kMaxWait, now);
+    request.max_jobs =
+        arguments::count(call.argument<std::int32_t>(first + 2), "max_jobs", 0, core::kMaxClaim);
+    request.visibility = arguments::duration(call.argument<pg::IntervalRef>(first + 3),
+                                             "visibility_timeout", core::kMaxVisibility, now);
+    request.wait =
+        arguments::duration(call.argument<pg::IntervalRef>(first + 4), "wait", core::kMaxWait, now);
     if (const auto names = call.argument<pg::ArrayRef>(first + 5)) {
         request.filtered = true;
         request.names = arguments::names(*names, "names");
@@ -192,7 +201,8 @@ ClaimRequest read_claim(pg::Call call, int first) {
     return request;
 }
 
-void claim(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::string_view> status) {
+void claim(const ClaimRequest &request, pg::RowWriter &rows,
+           std::optional<std::string_view> status) {
     Claimer claimer(request, rows, status);
     if (request.wait == core::Duration::zero() || request.max_jobs == 0) {
         claimer.look();
@@ -204,7 +214,7 @@ void claim(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::
 namespace {
 
 Datum claim_for_sql(pg::Call call) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.claim()");
     const ClaimRequest request = read_claim(call, 0);
     pg::RowWriter rows(call);
     claim(request, rows, std::nullopt);

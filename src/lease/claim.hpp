@@ -1,5 +1,6 @@
-// Handing out jobs. Owns the order of a claim, what makes a row claimable, and the end of rows that a claim meets
-// but must not hand out: those whose lease lapsed on the final attempt, and those that expired unstarted.
+// Handing out jobs. Owns the order of a claim, what makes a row claimable, and the end of rows that
+// a claim meets but must not hand out: those whose lease lapsed on the final attempt, and those
+// that expired unstarted.
 #pragma once
 
 #include "core/ordinal.hpp"
@@ -21,12 +22,13 @@ struct ClaimRequest {
     bool durable = true;
 };
 
-// Reads and checks claim's arguments, which stand at `first` and after it. Raises X_JOB_CLAIM_QUEUES_EMPTY,
-// X_INVARIANT, and 42501 for a queue without grant.
+// Reads and checks claim's arguments, which stand at `first` and after it. Raises
+// X_JOB_CLAIM_QUEUES_EMPTY, X_INVARIANT, and 42501 for a queue without grant.
 ClaimRequest read_claim(pg::Call call, int first);
 
-// Claims, waiting as the request says, and gives each row to `rows` behind `status`, when there is one. Never waits
-// for a row lock: what another transaction holds is passed over.
-void claim(const ClaimRequest &request, pg::RowWriter &rows, std::optional<std::string_view> status);
+// Claims, waiting as the request says, and gives each row to `rows` behind `status`, when there is
+// one. Never waits for a row lock: what another transaction holds is passed over.
+void claim(const ClaimRequest &request, pg::RowWriter &rows,
+           std::optional<std::string_view> status);
 
 }  // namespace x_jobs::lease

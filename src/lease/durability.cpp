@@ -18,7 +18,8 @@ struct Present {
 Present present;
 
 void set_for_this_commit(const char *value) {
-    set_config_option("synchronous_commit", value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+    set_config_option("synchronous_commit", value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+                      true, 0, false);
 }
 
 }  // namespace
@@ -37,9 +38,13 @@ core::Durability begin_claim(bool durable) {
     return core::Durability::relaxed;
 }
 
-void end_claim() { present.written = XactLastRecEnd; }
+void end_claim() {
+    present.written = XactLastRecEnd;
+}
 
-std::uint32_t timeline() { return GetWALInsertionTimeLine(); }
+std::uint32_t timeline() {
+    return GetWALInsertionTimeLine();
+}
 
 void choose_commit() {
     if (present.flushed) {
@@ -52,6 +57,8 @@ void choose_commit() {
     }
 }
 
-void forget_commit() { present = Present{}; }
+void forget_commit() {
+    present = Present{};
+}
 
 }  // namespace x_jobs::lease

@@ -1,5 +1,6 @@
-// Whether a claim's commit waits for its WAL. Owns the rule that only a transaction which did nothing but claim may
-// be let go without waiting, and that one whose claim counted on the wait gets it.
+// Whether a claim's commit waits for its WAL. Owns the rule that only a transaction which did
+// nothing but claim may be let go without waiting, and that one whose claim counted on the wait
+// gets it.
 #pragma once
 
 #include "core/ordinal.hpp"

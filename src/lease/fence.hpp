@@ -1,5 +1,5 @@
-// The fence of a claim. Owns what "this claim holds the job" means, and the loop that finds the held row and
-// changes it while others may be changing it too.
+// The fence of a claim. Owns what "this claim holds the job" means, and the loop that finds the
+// held row and changes it while others may be changing it too.
 #pragma once
 
 #include "store/live.hpp"
@@ -16,12 +16,13 @@ struct Fence {
 Fence make_fence(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id,
                  std::optional<std::int64_t> claim);
 
-// Whether the row is running under exactly this claim, in a queue that the current role may work on. A lease that
-// has lapsed still holds until somebody claims the job again.
+// Whether the row is running under exactly this claim, in a queue that the current role may work
+// on. A lease that has lapsed still holds until somebody claims the job again.
 bool holds(const store::Row &row, const Fence &fence);
 
-// Finds the row while the fence holds it and calls `change(row)`, again if another session changed the row in the
-// meantime. Answers whether a change landed. Waits for a session that is changing the row, within lock_timeout.
+// Finds the row while the fence holds it and calls `change(row)`, again if another session changed
+// the row in the meantime. Answers whether a change landed. Waits for a session that is changing
+// the row, within lock_timeout.
 template <typename Change>
 bool change_held(store::Live &live, const Fence &fence, Change change) {
     store::Row row;

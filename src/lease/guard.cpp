@@ -1,10 +1,10 @@
 // See guard.hpp.
 #include "lease/guard.hpp"
 
-#include "access/rights.hpp"
 #include "errors/errors.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
+#include "rights/rights.hpp"
 
 namespace x_jobs::lease {
 
@@ -22,7 +22,7 @@ bool guarding = false;
 
 void set_guard(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id,
                std::optional<std::int64_t> claim) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.guard()");
     Fence fence = make_fence(id, worker_id, claim);
 
     // What is lost already is said at once; what is held now is checked again before the commit.
@@ -38,18 +38,20 @@ void set_guard(std::optional<core::Uuid> id, std::optional<std::string_view> wor
         guarding = true;
     }
     MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
-    fence.worker_id = {pnstrdup(fence.worker_id.data(), fence.worker_id.size()), fence.worker_id.size()};
+    fence.worker_id = {pnstrdup(fence.worker_id.data(), fence.worker_id.size()),
+                       fence.worker_id.size()};
     MemoryContextSwitchTo(caller);
     guards.push({fence, GetCurrentSubTransactionId(), InvalidSubTransactionId});
 }
 
-// Locks the row until the end of the transaction, so that no claim can take the job between this check and the
-// commit, and tells whether the guard's claim holds it.
+// Locks the row until the end of the transaction, so that no claim can take the job between this
+// check and the commit, and tells whether the guard's claim holds it.
 bool still_held(store::Live &live, const Fence &fence) {
     return change_held(live, fence, [&](store::Row &row) {
         const store::WriteResult locked = live.lock(row);
-        return locked == store::WriteResult::done && holds(row, fence) ? store::WriteResult::done
-                                                                       : store::WriteResult::changed;
+        return locked == store::WriteResult::done && holds(row, fence)
+                   ? store::WriteResult::done
+                   : store::WriteResult::changed;
     });
 }
 
@@ -80,7 +82,9 @@ void check_guards() {
     live.close();
 }
 
-void forget_guards() { guarding = false; }
+void forget_guards() {
+    guarding = false;
+}
 
 void forget_guards_of(unsigned subtransaction) {
     if (!guarding) {

@@ -1,5 +1,6 @@
-// Guards: the promise that a transaction commits only while a claim holds its job. Owns the list of the present
-// transaction's guards; the check itself runs before the commit, when the row is locked against a new claim.
+// Guards: the promise that a transaction commits only while a claim holds its job. Owns the list of
+// the present transaction's guards; the check itself runs before the commit, when the row is locked
+// against a new claim.
 #pragma once
 
 #include "lease/fence.hpp"

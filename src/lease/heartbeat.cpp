@@ -1,12 +1,13 @@
-// x_jobs.heartbeat and heartbeat_many: renewing a lease. A lapsed lease that nobody has taken can still be renewed.
+// x_jobs.heartbeat and heartbeat_many: renewing a lease. A lapsed lease that nobody has taken can
+// still be renewed.
 #include <algorithm>
 
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "errors/errors.hpp"
 #include "lease/fence.hpp"
 #include "pg/rows.hpp"
+#include "rights/rights.hpp"
 
 namespace x_jobs::lease {
 
@@ -24,12 +25,14 @@ bool renew(store::Live &live, const Fence &fence, core::Duration visibility) {
 }
 
 core::Duration read_visibility(std::optional<pg::IntervalRef> visibility_timeout) {
-    return arguments::duration(visibility_timeout, "visibility_timeout", core::kMaxVisibility, clock::now());
+    return arguments::duration(visibility_timeout, "visibility_timeout", core::kMaxVisibility,
+                               clock::now());
 }
 
-bool heartbeat(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id, std::optional<std::int64_t> claim,
+bool heartbeat(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id,
+               std::optional<std::int64_t> claim,
                std::optional<pg::IntervalRef> visibility_timeout) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.heartbeat()");
     const Fence fence = make_fence(id, worker_id, claim);
     const core::Duration visibility = read_visibility(visibility_timeout);
     store::Live live = store::Live::open();
@@ -43,7 +46,8 @@ struct Beat {
     bool held;
 };
 
-// In id order, as every path that takes several rows, so that two such calls cannot wait for each other.
+// In id order, as every path that takes several rows, so that two such calls cannot wait for each
+// other.
 void renew_all(pg::Array<Beat> &beats, core::Duration visibility) {
     pg::Array<Beat *> order;
     for (Beat &beat : beats) {
@@ -61,23 +65,27 @@ void renew_all(pg::Array<Beat> &beats, core::Duration visibility) {
 }
 
 Datum heartbeat_many(pg::Call call) {
-    access::require(access::Capability::worker);
-    const pg::Elements ids = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(0), "ids"));
+    rights::require_for_write(rights::Capability::worker, "x_jobs.heartbeat_many()");
+    const pg::Elements ids =
+        pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(0), "ids"));
     const auto worker_id = call.argument<std::string_view>(1);
-    const pg::Elements claims = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(2), "claims"));
+    const pg::Elements claims =
+        pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(2), "claims"));
     if (ids.size() != claims.size()) {
         errors::invariant("claims", "must have as many elements as ids");
     }
     const core::Duration visibility = read_visibility(call.argument<pg::IntervalRef>(3));
     pg::Array<Beat> beats;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        beats.push({make_fence(ids.get<core::Uuid>(i), worker_id, claims.get<std::int64_t>(i)), false});
+        beats.push(
+            {make_fence(ids.get<core::Uuid>(i), worker_id, claims.get<std::int64_t>(i)), false});
     }
     arguments::text(worker_id, "worker_id");
     renew_all(beats, visibility);
     pg::RowWriter rows(call);
     for (const Beat &beat : beats) {
-        rows.write(std::array{pg::to_nullable(std::optional{beat.fence.id}), pg::to_nullable(std::optional{beat.held})});
+        rows.write(std::array{pg::to_nullable(std::optional{beat.fence.id}),
+                              pg::to_nullable(std::optional{beat.held})});
     }
     return Datum{0};
 }

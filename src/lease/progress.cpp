@@ -1,11 +1,11 @@
-// x_jobs.progress: the latest progress of a held job. A number that is not finite is dropped, since a failing
-// report must never fail the job.
-#include "access/rights.hpp"
+// x_jobs.progress: the latest progress of a held job. A number that is not finite is dropped, since
+// a failing report must never fail the job.
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "lease/fence.hpp"
 #include "pg/function.hpp"
 #include "pg/text.hpp"
+#include "rights/rights.hpp"
 
 namespace x_jobs::lease {
 
@@ -25,7 +25,8 @@ pg::Jsonb compose(Datum done, Datum total, std::optional<std::string_view> note)
     appendStringInfo(&json, "{\"done\":%s,\"total\":%s,", numeric_text(done), numeric_text(total));
     if (note) {
         appendStringInfoString(&json, "\"note\":");
-        escape_json(&json, pg::to_c_string(pg::storable_characters(*note, core::kMaxNoteCharacters)));
+        escape_json(&json,
+                    pg::to_c_string(pg::storable_characters(*note, core::kMaxNoteCharacters)));
         appendStringInfoChar(&json, ',');
     }
     char instant[MAXDATELEN + 1];
@@ -35,7 +36,7 @@ pg::Jsonb compose(Datum done, Datum total, std::optional<std::string_view> note)
 }
 
 bool progress(pg::Call call) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.progress()");
     const Fence fence = make_fence(call.argument<core::Uuid>(0), call.argument<std::string_view>(1),
                                    call.argument<std::int64_t>(2));
     if (call.info->args[3].isnull) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "errors/errors.hpp"
+#include "rights/rights.hpp"
 #include "store/mirror.hpp"
 
 namespace x_jobs::lease {
@@ -18,9 +18,10 @@ pg::Array<std::string_view> read_queues(std::optional<pg::ArrayRef> list) {
     }
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const auto given = arguments::required(elements.get<std::string_view>(i), "queues");
-        const auto queue = given.empty() ? std::string_view{"default"} : arguments::text(given, "queues");
+        const auto queue =
+            given.empty() ? std::string_view{"default"} : arguments::text(given, "queues");
         if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {
-            access::require_queue(queue);
+            rights::require_queue(queue);
             queues.push(queue);
         }
     }

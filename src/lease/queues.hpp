@@ -5,8 +5,9 @@
 
 namespace x_jobs::lease {
 
-// The distinct queues of the list; an empty name means the default queue. Raises X_JOB_CLAIM_QUEUES_EMPTY for an
-// empty list, X_INVARIANT, and 42501 for a queue that the current role may not work on.
+// The distinct queues of the list; an empty name means the default queue. Raises
+// X_JOB_CLAIM_QUEUES_EMPTY for an empty list, X_INVARIANT, and 42501 for a queue that the current
+// role may not work on.
 pg::Array<std::string_view> read_queues(std::optional<pg::ArrayRef> list);
 
 // Those that are not paused now.

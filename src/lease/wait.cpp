@@ -1,8 +1,8 @@
-// CALL x_jobs.wait: sleeping until there may be work, between transactions and without a snapshot, so that a
-// waiting worker holds back no vacuum. The procedure commits first; it cannot do so inside a transaction block.
+// CALL x_jobs.wait: sleeping until there may be work, between transactions and without a snapshot,
+// so that a waiting worker holds back no vacuum. The procedure commits first; it cannot do so
+// inside a transaction block.
 #include <algorithm>
 
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "core/limits.hpp"
@@ -10,6 +10,7 @@
 #include "lease/candidates.hpp"
 #include "lease/queues.hpp"
 #include "pg/function.hpp"
+#include "rights/rights.hpp"
 #include "wake/waiters.hpp"
 
 namespace x_jobs::lease {
@@ -53,7 +54,8 @@ pg::Array<std::string_view> kept(const pg::Array<std::string_view> &queues, Memo
     return copies;
 }
 
-void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp deadline, MemoryContext round) {
+void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp deadline,
+                    MemoryContext round) {
     wake::begin_wait({queues.begin(), queues.size()}, wake::Appetite::every_job);
     for (;;) {
         store::mirror::refresh();
@@ -72,7 +74,7 @@ void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp d
 }
 
 void wait(pg::Call call) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.wait()");
     const auto *context = call.info->context;
     if (context == nullptr || !IsA(context, CallContext) ||
         castNode(CallContext, const_cast<Node *>(context))->atomic) {
@@ -80,13 +82,14 @@ void wait(pg::Call call) {
     }
     const pg::Array<std::string_view> given = read_queues(call.argument<pg::ArrayRef>(0));
     const core::Timestamp now = clock::now();
-    const core::Timestamp deadline =
-        now + arguments::duration(call.argument<pg::IntervalRef>(1), "timeout", core::kMaxWait, now);
+    const core::Timestamp deadline = now + arguments::duration(call.argument<pg::IntervalRef>(1),
+                                                               "timeout", core::kMaxWait, now);
 
     // SPI's memory of a procedure lives across its commits, and is freed whatever happens.
     SPI_connect_ext(SPI_OPT_NONATOMIC);
     const pg::Array<std::string_view> queues = kept(given, CurrentMemoryContext);
-    MemoryContext round = AllocSetContextCreate(CurrentMemoryContext, "x_jobs wait", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext round =
+        AllocSetContextCreate(CurrentMemoryContext, "x_jobs wait", ALLOCSET_DEFAULT_SIZES);
     SPI_commit();
     sleep_for_work(queues, deadline, round);
     SPI_finish();

@@ -1,5 +1,5 @@
-// Arrays: read element by element into memory of the current context, and a small growable array over a memory
-// context, trivially destructible, for trivially copyable elements.
+// Arrays: read element by element into memory of the current context, and a small growable array
+// over a memory context, trivially destructible, for trivially copyable elements.
 #pragma once
 
 #include <cstring>
@@ -41,8 +41,8 @@ class Array {
     void grow() {
         const std::size_t capacity = capacity_ == 0 ? 8 : capacity_ * 2;
         if (data_ == nullptr) {
-            data_ = static_cast<T *>(
-                MemoryContextAlloc(context_ != nullptr ? context_ : CurrentMemoryContext, capacity * sizeof(T)));
+            data_ = static_cast<T *>(MemoryContextAlloc(
+                context_ != nullptr ? context_ : CurrentMemoryContext, capacity * sizeof(T)));
         } else {
             data_ = static_cast<T *>(repalloc(data_, capacity * sizeof(T)));
         }
@@ -79,7 +79,8 @@ inline Elements elements_of(ArrayRef array) {
     Datum *values = nullptr;
     bool *nulls = nullptr;
     int count = 0;
-    deconstruct_array(value, ARR_ELEMTYPE(value), length, by_value, alignment, &values, &nulls, &count);
+    deconstruct_array(value, ARR_ELEMTYPE(value), length, by_value, alignment, &values, &nulls,
+                      &count);
     return {{values, static_cast<std::size_t>(count)}, {nulls, static_cast<std::size_t>(count)}};
 }
 

@@ -1,5 +1,5 @@
-// Differences between the supported servers. The only file that asks for PG_VERSION_NUM; each wrapper has the
-// newest server's signature and names the version that changed.
+// Differences between the supported servers. The only file that asks for PG_VERSION_NUM; each
+// wrapper has the newest server's signature and names the version that changed.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -15,38 +15,43 @@ namespace x_jobs::pg::compat {
 enum class NewIndexEntries { none, all, summarizing };
 
 // 16: table_tuple_update reports which indexes need entries instead of whether any does.
-inline TM_Result table_update(Relation relation, ItemPointer tid, TupleTableSlot *slot, CommandId command,
-                              bool wait, TM_FailureData *failure, NewIndexEntries *entries) {
+inline TM_Result table_update(Relation relation, ItemPointer tid, TupleTableSlot *slot,
+                              CommandId command, bool wait, TM_FailureData *failure,
+                              NewIndexEntries *entries) {
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes which = TU_None;
-    const TM_Result result = table_tuple_update(relation, tid, slot, command, SnapshotSelf, InvalidSnapshot, wait,
-                                                failure, &mode, &which);
+    const TM_Result result = table_tuple_update(relation, tid, slot, command, SnapshotSelf,
+                                                InvalidSnapshot, wait, failure, &mode, &which);
     *entries = which == TU_All ? NewIndexEntries::all
-                               : (which == TU_Summarizing ? NewIndexEntries::summarizing : NewIndexEntries::none);
+                               : (which == TU_Summarizing ? NewIndexEntries::summarizing
+                                                          : NewIndexEntries::none);
 #else
     bool any = false;
-    const TM_Result result = table_tuple_update(relation, tid, slot, command, SnapshotSelf, InvalidSnapshot, wait,
-                                                failure, &mode, &any);
+    const TM_Result result = table_tuple_update(relation, tid, slot, command, SnapshotSelf,
+                                                InvalidSnapshot, wait, failure, &mode, &any);
     *entries = any ? NewIndexEntries::all : NewIndexEntries::none;
 #endif
     return result;
 }
 
 // 16: ExecInsertIndexTuples takes onlySummarizing.
-inline List *insert_index_entries(ResultRelInfo *info, TupleTableSlot *slot, EState *estate, bool update,
-                                  bool no_duplicate_error, bool *conflict, List *arbiters, bool only_summarizing) {
+inline List *insert_index_entries(ResultRelInfo *info, TupleTableSlot *slot, EState *estate,
+                                  bool update, bool no_duplicate_error, bool *conflict,
+                                  List *arbiters, bool only_summarizing) {
 #if PG_VERSION_NUM >= 160000
-    return ExecInsertIndexTuples(info, slot, estate, update, no_duplicate_error, conflict, arbiters, only_summarizing);
+    return ExecInsertIndexTuples(info, slot, estate, update, no_duplicate_error, conflict, arbiters,
+                                 only_summarizing);
 #else
     static_cast<void>(only_summarizing);
-    return ExecInsertIndexTuples(info, slot, estate, update, no_duplicate_error, conflict, arbiters);
+    return ExecInsertIndexTuples(info, slot, estate, update, no_duplicate_error, conflict,
+                                 arbiters);
 #endif
 }
 
 // 18: ExecCheckIndexConstraints takes the tid of the row itself.
-inline bool check_constraints(ResultRelInfo *info, TupleTableSlot *slot, EState *estate, ItemPointer conflict,
-                              List *arbiters) {
+inline bool check_constraints(ResultRelInfo *info, TupleTableSlot *slot, EState *estate,
+                              ItemPointer conflict, List *arbiters) {
 #if PG_VERSION_NUM >= 180000
     ItemPointerData none;
     ItemPointerSetInvalid(&none);

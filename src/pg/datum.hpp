@@ -1,5 +1,6 @@
-// Typed values in and out of Datum. One trait per type; nothing here knows about jobs. Values that stand for
-// memory of the server (text, jsonb, arrays) are views: they live as long as what they were read from.
+// Typed values in and out of Datum. One trait per type; nothing here knows about jobs. Values that
+// stand for memory of the server (text, jsonb, arrays) are views: they live as long as what they
+// were read from.
 #pragma once
 
 #include <cstring>
@@ -84,7 +85,8 @@ struct DatumOf<std::string_view> {
         return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
     }
     static Datum make(std::string_view value) {
-        return PointerGetDatum(cstring_to_text_with_len(value.data(), static_cast<int>(value.size())));
+        return PointerGetDatum(
+            cstring_to_text_with_len(value.data(), static_cast<int>(value.size())));
     }
 };
 template <>

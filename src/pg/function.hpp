@@ -1,6 +1,7 @@
-// SQL functions from C++ signatures. X_JOBS_SQL_FUNCTION(symbol, function) makes the C entry point: each parameter
-// is a std::optional (the argument may be NULL), a pg::Call goes through as it is, and the result is void, a value,
-// an optional, or a raw Datum. A frame of an entry point holds nothing that a raised error could leak.
+// SQL functions from C++ signatures. X_JOBS_SQL_FUNCTION(symbol, function) makes the C entry point:
+// each parameter is a std::optional (the argument may be NULL), a pg::Call goes through as it is,
+// and the result is void, a value, an optional, or a raw Datum. A frame of an entry point holds
+// nothing that a raised error could leak.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace x_jobs::pg {
 
-// The call as the server made it: for functions with many arguments, and for those that answer rows.
+// The call as the server made it: for functions with many arguments, and for those that answer
+// rows.
 struct Call {
     FunctionCallInfo info;
 
@@ -61,7 +63,8 @@ Datum call(Result (*function)(Parameters...), Call call, std::index_sequence<N..
         function(Argument<Parameters>::get(call, static_cast<int>(N))...);
         return Datum{0};
     } else {
-        return answer<Result>(call, function(Argument<Parameters>::get(call, static_cast<int>(N))...));
+        return answer<Result>(call,
+                              function(Argument<Parameters>::get(call, static_cast<int>(N))...));
     }
 }
 

@@ -22,6 +22,7 @@ extern "C" {
 #include "catalog/pg_proc.h"
 #include "commands/async.h"
 #include "commands/trigger.h"
+#include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "executor/spi.h"

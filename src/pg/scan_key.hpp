@@ -13,11 +13,11 @@ extern "C" {
 
 namespace x_jobs::pg {
 
-inline ScanKeyData scan_key(AttrNumber attribute, StrategyNumber strategy, RegProcedure procedure, Oid type,
-                            Datum value) {
+inline ScanKeyData scan_key(AttrNumber attribute, StrategyNumber strategy, RegProcedure procedure,
+                            Oid type, Datum value) {
     ScanKeyData key;
-    ScanKeyEntryInitialize(&key, 0, attribute, strategy, InvalidOid, type == TEXTOID ? C_COLLATION_OID : InvalidOid,
-                           procedure, value);
+    ScanKeyEntryInitialize(&key, 0, attribute, strategy, InvalidOid,
+                           type == TEXTOID ? C_COLLATION_OID : InvalidOid, procedure, value);
     return key;
 }
 

@@ -26,7 +26,8 @@ std::string_view without_controls(std::string_view value) {
     initStringInfo(&cleaned);
     for (const char c : value) {
         if (must_be_hidden(c)) {
-            appendBinaryStringInfo(&cleaned, kHiddenMark.data(), static_cast<int>(kHiddenMark.size()));
+            appendBinaryStringInfo(&cleaned, kHiddenMark.data(),
+                                   static_cast<int>(kHiddenMark.size()));
         } else {
             appendStringInfoChar(&cleaned, c);
         }

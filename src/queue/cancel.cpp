@@ -1,10 +1,10 @@
 // x_jobs.cancel: ends a live job by hand. A running worker learns of it at its next heartbeat.
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "ending/ending.hpp"
 #include "errors/errors.hpp"
 #include "pg/text.hpp"
+#include "rights/rights.hpp"
 #include "surface/job_row.hpp"
 
 namespace x_jobs::queue {
@@ -31,12 +31,13 @@ void refuse_finished(const core::Uuid &id) {
     store::HistoryRow history;
     Row row;
     if (history.find(id, row)) {
-        errors::raise(errors::Code::job_not_cancellable, {row.get<std::string_view>(Column::state)});
+        errors::raise(errors::Code::job_not_cancellable,
+                      {row.get<std::string_view>(Column::state)});
     }
 }
 
 Datum cancel(pg::Call call) {
-    access::require(access::Capability::operate);
+    rights::require_for_write(rights::Capability::operate, "x_jobs.cancel()");
     const core::Uuid id = arguments::required(call.argument<core::Uuid>(0), "id");
     auto reason = call.argument<std::string_view>(1);
     if (reason) {
@@ -53,7 +54,8 @@ Datum cancel(pg::Call call) {
     if (!cancelled) {
         refuse_finished(id);
     }
-    const Datum answer = cancelled ? pg::make_row(call, surface::job_columns(row, true)) : pg::answer_null(call);
+    const Datum answer =
+        cancelled ? pg::make_row(call, surface::job_columns(row, true)) : pg::answer_null(call);
     history.close();
     live.close();
     return answer;

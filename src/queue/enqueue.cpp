@@ -1,14 +1,15 @@
-// x_jobs.enqueue and its batch forms. A batch is inserted in the order of (tenant, name, key), so that two batches
-// with keys in common wait for each other in one direction only, and is answered in the order in which it came.
+// x_jobs.enqueue and its batch forms. A batch is inserted in the order of (tenant, name, key), so
+// that two batches with keys in common wait for each other in one direction only, and is answered
+// in the order in which it came.
 #include <algorithm>
 #include <tuple>
 
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "arguments/composite.hpp"
 #include "errors/errors.hpp"
 #include "pg/rows.hpp"
 #include "queue/insert.hpp"
+#include "rights/rights.hpp"
 
 namespace x_jobs::queue {
 
@@ -58,7 +59,7 @@ RawRequest read_options(pg::Call call) {
 }
 
 Datum enqueue(pg::Call call) {
-    access::require(access::Capability::producer);
+    rights::require_for_write(rights::Capability::producer, "x_jobs.enqueue()");
     RawRequest raw = read_options(call);
     raw.input = call.argument<pg::Jsonb>(kInput);
     raw.idempotency_key = call.argument<std::string_view>(kKey);
@@ -68,7 +69,8 @@ Datum enqueue(pg::Call call) {
     store::Live live = store::Live::open();
     const Enqueued enqueued = enqueue_one(live, request);
     live.close();
-    const std::array columns{pg::to_nullable(std::optional{enqueued.id}), pg::to_nullable(std::optional{enqueued.run_id}),
+    const std::array columns{pg::to_nullable(std::optional{enqueued.id}),
+                             pg::to_nullable(std::optional{enqueued.run_id}),
                              pg::to_nullable(std::optional{enqueued.deduped})};
     return pg::make_row(call, columns);
 }
@@ -83,7 +85,8 @@ void enqueue_batch(pg::Call call, pg::Array<Request *> &requests) {
     }
     const auto sort_key = [&](std::size_t n) {
         const store::Row &row = requests[n]->row;
-        return std::tuple{row.get<std::string_view>(Column::tenant_id), row.get<std::string_view>(Column::name),
+        return std::tuple{row.get<std::string_view>(Column::tenant_id),
+                          row.get<std::string_view>(Column::name),
                           row.optional<std::string_view>(Column::idempotency_key)};
     };
     std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
@@ -115,9 +118,10 @@ Request *keep(const Request &request) {
 }
 
 Datum enqueue_many(pg::Call call) {
-    access::require(access::Capability::producer);
+    rights::require_for_write(rights::Capability::producer, "x_jobs.enqueue_many()");
     const RawRequest options = read_options(call);
-    const pg::Elements inputs = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(kInput), "inputs"));
+    const pg::Elements inputs =
+        pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(kInput), "inputs"));
     const auto keys_given = call.argument<pg::ArrayRef>(kKey);
     if (!keys_given && options.dedupe.value_or(true)) {
         errors::raise(errors::Code::idempotency_required);
@@ -167,8 +171,9 @@ RawRequest read_composite(Datum composite) {
 }
 
 Datum enqueue_mix(pg::Call call) {
-    access::require(access::Capability::producer);
-    const pg::Elements jobs = pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(0), "jobs"));
+    rights::require_for_write(rights::Capability::producer, "x_jobs.enqueue_many()");
+    const pg::Elements jobs =
+        pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(0), "jobs"));
     pg::Array<Request *> requests;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         if (jobs.nulls[i]) {

@@ -15,14 +15,17 @@ namespace {
 using store::Column;
 using store::Row;
 
-Enqueued deduped_onto(const Row &row) { return {row.id(), row.get<core::Uuid>(Column::run_id), true}; }
+Enqueued deduped_onto(const Row &row) {
+    return {row.id(), row.get<core::Uuid>(Column::run_id), true};
+}
 
 std::optional<store::Key> key_of(const Row &row) {
     const auto key = row.optional<std::string_view>(Column::idempotency_key);
     if (!key) {
         return std::nullopt;
     }
-    return store::Key{row.get<std::string_view>(Column::name), row.get<std::string_view>(Column::tenant_id), *key};
+    return store::Key{row.get<std::string_view>(Column::name),
+                      row.get<std::string_view>(Column::tenant_id), *key};
 }
 
 // Gives a waiting job the new input, time and priority; `changed` when it moved on meanwhile.
@@ -39,7 +42,8 @@ store::WriteResult replace(store::Live &live, Row &holder, const Request &reques
     return result;
 }
 
-// What a request does when a live job holds its key. Nothing when the holder changed and must be looked for again.
+// What a request does when a live job holds its key. Nothing when the holder changed and must be
+// looked for again.
 std::optional<Enqueued> meet(store::Live &live, Row &holder, const Request &request) {
     const auto state = holder.state();
     if (request.on_conflict == OnConflict::error) {
@@ -53,9 +57,12 @@ std::optional<Enqueued> meet(store::Live &live, Row &holder, const Request &requ
     return deduped_onto(holder);
 }
 
-bool finished_meanwhile(void *id) { return store::history_holds(*static_cast<core::Uuid *>(id)); }
+bool finished_meanwhile(void *id) {
+    return store::history_holds(*static_cast<core::Uuid *>(id));
+}
 
-// A caller's own id names a row in whatever state: that row is the answer, before any key is looked at.
+// A caller's own id names a row in whatever state: that row is the answer, before any key is looked
+// at.
 std::optional<Enqueued> find_own_id(store::Live &live, const Request &request) {
     const core::Uuid id = request.row.id();
     Row found;
@@ -80,10 +87,11 @@ bool try_insert(store::Live &live, Request &request, bool has_key) {
     if (!request.has_own_id) {
         return live.insert_unless_taken(request.row, store::Live::key_arbiter(), nullptr, nullptr);
     }
-    // The job of this id may have finished between the look and the insert: asked again while the row stands, so
-    // that it cannot happen unseen.
+    // The job of this id may have finished between the look and the insert: asked again while the
+    // row stands, so that it cannot happen unseen.
     core::Uuid id = request.row.id();
-    return live.insert_unless_taken(request.row, store::Live::key_and_id_arbiters(), finished_meanwhile, &id);
+    return live.insert_unless_taken(request.row, store::Live::key_and_id_arbiters(),
+                                    finished_meanwhile, &id);
 }
 
 List *arbiters_of(const Request &request) {
@@ -138,7 +146,9 @@ Enqueued enqueue_one(store::Live &live, Request &request) {
 
 namespace {
 
-core::Uuid new_id_for_sql() { return new_id(); }
+core::Uuid new_id_for_sql() {
+    return new_id();
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How a job comes into the live table: once per live idempotency key, whoever else tries at the same moment, at
-// every isolation level and without a serialization failure.
+// How a job comes into the live table: once per live idempotency key, whoever else tries at the
+// same moment, at every isolation level and without a serialization failure.
 #pragma once
 
 #include "queue/request.hpp"
@@ -13,9 +13,10 @@ struct Enqueued {
     bool deduped;
 };
 
-// Inserts the request's job, or answers the job that already stands for it. A live holder of the key is answered at
-// once, however long the transaction of its worker stays open; an enqueue of the same key that has not committed yet
-// is waited for. Raises X_JOB_DUPLICATE when the request wants that.
+// Inserts the request's job, or answers the job that already stands for it. A live holder of the
+// key is answered at once, however long the transaction of its worker stays open; an enqueue of the
+// same key that has not committed yet is waited for. Raises X_JOB_DUPLICATE when the request wants
+// that.
 Enqueued enqueue_one(store::Live &live, Request &request);
 
 // Makes the next id of this backend.

@@ -1,8 +1,8 @@
 // x_jobs.promote: makes a job that waits for a later time due now.
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "errors/errors.hpp"
+#include "rights/rights.hpp"
 #include "store/history.hpp"
 #include "store/live.hpp"
 #include "surface/job_row.hpp"
@@ -15,7 +15,9 @@ namespace {
 using store::Column;
 using store::Row;
 
-[[noreturn]] void refuse(std::string_view state) { errors::raise(errors::Code::job_not_promotable, {state}); }
+[[noreturn]] void refuse(std::string_view state) {
+    errors::raise(errors::Code::job_not_promotable, {state});
+}
 
 [[noreturn]] void refuse_not_live(const core::Uuid &id) {
     store::HistoryRow history;
@@ -27,7 +29,7 @@ using store::Row;
 }
 
 Datum promote(pg::Call call) {
-    access::require(access::Capability::operate);
+    rights::require_for_write(rights::Capability::operate, "x_jobs.promote()");
     const core::Uuid id = arguments::required(call.argument<core::Uuid>(0), "id");
     store::Live live = store::Live::open();
     Row row;

@@ -1,7 +1,7 @@
 // x_jobs.remove: deletes a job that is not running, with what was recorded of its attempts.
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "errors/errors.hpp"
+#include "rights/rights.hpp"
 #include "store/history.hpp"
 #include "store/live.hpp"
 #include "store/records.hpp"
@@ -22,11 +22,12 @@ Removal remove_live(store::Live &live, const core::Uuid &id, Row &row) {
     if (row.state() == core::State::running) {
         errors::raise(errors::Code::job_not_removable);
     }
-    return live.remove(store::Wait::yes) == store::WriteResult::done ? Removal::done : Removal::changed;
+    return live.remove(store::Wait::yes) == store::WriteResult::done ? Removal::done
+                                                                     : Removal::changed;
 }
 
 Datum remove(pg::Call call) {
-    access::require(access::Capability::operate);
+    rights::require_for_write(rights::Capability::operate, "x_jobs.remove()");
     const core::Uuid id = arguments::required(call.argument<core::Uuid>(0), "id");
     store::Live live = store::Live::open();
     Row row;
@@ -43,7 +44,8 @@ Datum remove(pg::Call call) {
         }
         store::HistoryRow history;
         if (!history.find(id, row)) {
-            // Looked for once more in the live table: a requeue may have moved it between the two looks.
+            // Looked for once more in the live table: a requeue may have moved it between the two
+            // looks.
             if (live.find(id, row)) {
                 continue;
             }

@@ -63,9 +63,10 @@ std::string_view queue_or_default(std::optional<std::string_view> queue) {
 }
 
 void fill_options(store::Row &row, const RawRequest &raw) {
-    row.set_optional(Column::traceparent,
-                     arguments::optional_text(raw.traceparent, "traceparent", core::kMaxTraceparentBytes));
-    row.set_optional(Column::enqueued_by, arguments::optional_text(raw.enqueued_by, "enqueued_by", core::kMaxNameBytes));
+    row.set_optional(Column::traceparent, arguments::optional_text(raw.traceparent, "traceparent",
+                                                                   core::kMaxTraceparentBytes));
+    row.set_optional(Column::enqueued_by,
+                     arguments::optional_text(raw.enqueued_by, "enqueued_by", core::kMaxNameBytes));
     row.set_optional(Column::expires_at, arguments::optional_instant(raw.expires_at, "expires_at"));
     if (raw.tags) {
         check_tags(*raw.tags);
@@ -82,14 +83,17 @@ Request check(const RawRequest &raw) {
     row.set(Column::name, arguments::text(raw.name, "name"));
     row.set_optional(Column::idempotency_key, check_key(raw));
     row.set(Column::queue, queue_or_default(raw.queue));
-    row.set(Column::tenant_id, arguments::optional_text(raw.tenant_id, "tenant_id", core::kMaxNameBytes)
-                                   .value_or(std::string_view{}));
+    row.set(Column::tenant_id,
+            arguments::optional_text(raw.tenant_id, "tenant_id", core::kMaxNameBytes)
+                .value_or(std::string_view{}));
     const pg::Jsonb null_input{DirectFunctionCall1(jsonb_in, CStringGetDatum("null"))};
     row.set(Column::input, arguments::payload(raw.input.value_or(null_input), "input"));
-    row.set(Column::priority, static_cast<std::int16_t>(arguments::count(
-                                  raw.priority.value_or(core::kDefaultPriority), "priority", 0, core::kPriorities - 1)));
+    row.set(Column::priority, static_cast<std::int16_t>(
+                                  arguments::count(raw.priority.value_or(core::kDefaultPriority),
+                                                   "priority", 0, core::kPriorities - 1)));
     row.set(Column::max_attempts,
-            arguments::count(raw.max_attempts.value_or(core::kDefaultMaxAttempts), "max_attempts", 1, INT_MAX));
+            arguments::count(raw.max_attempts.value_or(core::kDefaultMaxAttempts), "max_attempts",
+                             1, INT_MAX));
     fill_options(row, raw);
 
     request.on_conflict = on_conflict_named(raw.on_conflict);

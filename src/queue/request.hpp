@@ -1,5 +1,5 @@
-// What one enqueue asks for, read from arguments, from arrays or from an x_jobs.new_job, and checked before
-// anything is written.
+// What one enqueue asks for, read from arguments, from arrays or from an x_jobs.new_job, and
+// checked before anything is written.
 #pragma once
 
 #include "pg/array.hpp"
@@ -11,7 +11,8 @@ namespace x_jobs::queue {
 enum class OnConflict { dedupe, error, replace };
 
 struct Request {
-    // Everything that a new row holds; ids that the caller did not bring are made when it is inserted.
+    // Everything that a new row holds; ids that the caller did not bring are made when it is
+    // inserted.
     store::Row row;
     OnConflict on_conflict = OnConflict::dedupe;
     bool has_own_id = false;
@@ -39,7 +40,8 @@ struct RawRequest {
     std::optional<core::Uuid> run_id;
 };
 
-// Checks everything and lays the row out. Raises X_INVARIANT, X_IDEMPOTENCY_REQUIRED or X_ID_INVALID.
+// Checks everything and lays the row out. Raises X_INVARIANT, X_IDEMPOTENCY_REQUIRED or
+// X_ID_INVALID.
 Request check(const RawRequest &raw);
 
 }  // namespace x_jobs::queue

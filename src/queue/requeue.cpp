@@ -1,8 +1,8 @@
 // x_jobs.requeue: brings a finished job back, under its own id and run.
-#include "access/rights.hpp"
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "errors/errors.hpp"
+#include "rights/rights.hpp"
 #include "store/history.hpp"
 #include "store/live.hpp"
 #include "store/queues.hpp"
@@ -26,18 +26,20 @@ std::optional<store::Key> key_of(const Row &row) {
     if (!key) {
         return std::nullopt;
     }
-    return store::Key{row.get<std::string_view>(Column::name), row.get<std::string_view>(Column::tenant_id), *key};
+    return store::Key{row.get<std::string_view>(Column::name),
+                      row.get<std::string_view>(Column::tenant_id), *key};
 }
 
 void refuse_live(store::Live &live, const core::Uuid &id) {
     Row row;
     if (live.find(id, row)) {
-        errors::raise(errors::Code::job_not_requeueable, {row.get<std::string_view>(Column::state)});
+        errors::raise(errors::Code::job_not_requeueable,
+                      {row.get<std::string_view>(Column::state)});
     }
 }
 
-// Everything of the job stays but its place: state, attempts, time; and a limit that it outlived by an operator's
-// will no longer ends it.
+// Everything of the job stays but its place: state, attempts, time; and a limit that it outlived by
+// an operator's will no longer ends it.
 void renew(Row &row, core::Timestamp now) {
     row.set_state(core::State::ready);
     row.set(Column::attempt, std::int32_t{0});
@@ -91,7 +93,7 @@ std::optional<Datum> move(pg::Call call, store::Live &live, const core::Uuid &id
 }
 
 Datum requeue(pg::Call call) {
-    access::require(access::Capability::operate);
+    rights::require_for_write(rights::Capability::operate, "x_jobs.requeue()");
     const core::Uuid id = arguments::required(call.argument<core::Uuid>(0), "id");
     store::Live live = store::Live::open();
     std::optional<Datum> answer;

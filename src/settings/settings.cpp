@@ -21,45 +21,67 @@ constexpr double kMillisOfCenturies = 1e13;
 }  // namespace
 
 void define() {
-    DefineCustomIntVariable("x_jobs.history_step", "Sets the span of finished work that one leaf of the history ring takes.",
-                            "Leaves already laid out keep their bounds; the next leaf follows the new step.",
-                            &history_step_seconds, history_step_seconds, 1, 366 * 24 * 60 * 60, PGC_SUSET, GUC_UNIT_S,
-                            nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("x_jobs.max_claim_wait", "Sets the longest time that claim(wait => ...) waits in its statement.",
-                            "The statement holds a snapshot while it waits; CALL x_jobs.wait() does not.",
-                            &max_claim_wait_millis, max_claim_wait_millis, 0, 600'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
-                            nullptr, nullptr);
-    DefineCustomIntVariable("x_jobs.max_input_size", "Sets the largest input and the largest result of a job.",
-                            "Measured as stored jsonb, before compression.", &max_input_bytes, max_input_bytes, 1,
-                            1000 * 1024 * 1024, PGC_SUSET, GUC_UNIT_BYTE, nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("x_jobs.notify", "Sends notifications on the channels x_jobs_wake and x_jobs_settled.",
-                             "Workers that wait with claim or wait do not need them.", &notify_enabled, notify_enabled,
-                             PGC_SUSET, 0, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("x_jobs.poll_interval", "Sets the longest time that a waiting claim goes without looking at the table.",
-                            "With shared_preload_libraries it is only a net under the wake-ups; without, it is the wake-up.",
-                            &poll_interval_millis, poll_interval_millis, 10, 60'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
-                            nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.history_step",
+        "Sets the span of finished work that one leaf of the history ring takes.",
+        "Leaves already laid out keep their bounds; the next leaf follows the new step.",
+        &history_step_seconds, history_step_seconds, 1, 366 * 24 * 60 * 60, PGC_SUSET, GUC_UNIT_S,
+        nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.max_claim_wait",
+        "Sets the longest time that claim(wait => ...) waits in its statement.",
+        "The statement holds a snapshot while it waits; CALL x_jobs.wait() does not.",
+        &max_claim_wait_millis, max_claim_wait_millis, 0, 600'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
+        nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.max_input_size", "Sets the largest input and the largest result of a job.",
+        "Measured as stored jsonb, before compression.", &max_input_bytes, max_input_bytes, 1,
+        1000 * 1024 * 1024, PGC_SUSET, GUC_UNIT_BYTE, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "x_jobs.notify", "Sends notifications on the channels x_jobs_wake and x_jobs_settled.",
+        "Workers that wait with claim or wait do not need them.", &notify_enabled, notify_enabled,
+        PGC_SUSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.poll_interval",
+        "Sets the longest time that a waiting claim goes without looking at the table.",
+        "With shared_preload_libraries it is only a net under the wake-ups; without, it is the "
+        "wake-up.",
+        &poll_interval_millis, poll_interval_millis, 10, 60'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
+        nullptr, nullptr);
     DefineCustomIntVariable("x_jobs.retention", "Sets how long finished jobs are kept.",
-                            "Dead letters are kept until they are removed.", &retention_seconds, retention_seconds, 0,
-                            kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+                            "Dead letters are kept until they are removed.", &retention_seconds,
+                            retention_seconds, 0, kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S,
+                            nullptr, nullptr, nullptr);
     DefineCustomRealVariable("x_jobs.test_clock_offset", "Shifts the clock of x_jobs, for tests.",
-                             "Must be 0 outside tests.", &test_clock_offset_millis, test_clock_offset_millis,
-                             -kMillisOfCenturies, kMillisOfCenturies, PGC_SUSET, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE, nullptr,
-                             nullptr, nullptr);
+                             "Must be 0 outside tests.", &test_clock_offset_millis,
+                             test_clock_offset_millis, -kMillisOfCenturies, kMillisOfCenturies,
+                             PGC_SUSET, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("x_jobs");
 }
 
-core::Duration history_step() { return std::chrono::seconds{history_step_seconds}; }
+core::Duration history_step() {
+    return std::chrono::seconds{history_step_seconds};
+}
 
-core::Duration poll_interval() { return std::chrono::milliseconds{poll_interval_millis}; }
+core::Duration poll_interval() {
+    return std::chrono::milliseconds{poll_interval_millis};
+}
 
-core::Duration max_claim_wait() { return std::chrono::milliseconds{max_claim_wait_millis}; }
+core::Duration max_claim_wait() {
+    return std::chrono::milliseconds{max_claim_wait_millis};
+}
 
-core::Duration retention() { return std::chrono::seconds{retention_seconds}; }
+core::Duration retention() {
+    return std::chrono::seconds{retention_seconds};
+}
 
-std::size_t max_input_size() { return static_cast<std::size_t>(max_input_bytes); }
+std::size_t max_input_size() {
+    return static_cast<std::size_t>(max_input_bytes);
+}
 
-bool notify() { return notify_enabled; }
+bool notify() {
+    return notify_enabled;
+}
 
 core::Duration test_clock_offset() {
     return core::Duration{static_cast<std::int64_t>(test_clock_offset_millis * 1000.0)};

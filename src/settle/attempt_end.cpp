@@ -18,14 +18,17 @@ namespace {
 using store::Column;
 using store::Row;
 
-bool is_final(Target target) { return target == Target::failed || target == Target::dead; }
+bool is_final(Target target) {
+    return target == Target::failed || target == Target::dead;
+}
 
 std::optional<std::string_view> storable_error(std::optional<std::string_view> error) {
     return error ? std::optional{pg::storable(*error, core::kMaxErrorBytes)} : std::nullopt;
 }
 
 std::optional<std::string_view> storable_stack(std::optional<std::string_view> stack) {
-    return stack ? std::optional{pg::storable_characters(*stack, core::kMaxStackCharacters)} : std::nullopt;
+    return stack ? std::optional{pg::storable_characters(*stack, core::kMaxStackCharacters)}
+                 : std::nullopt;
 }
 
 // A new failure never keeps the stack of the one before; without an error both are kept.
@@ -39,13 +42,16 @@ void note_error(Row &row, const HandBack &back) {
 }
 
 void record(const Row &held, const HandBack &back, core::Timestamp now) {
-    const bool failed_attempt = is_final(back.target) || (back.target == Target::ready && back.counted);
+    const bool failed_attempt =
+        is_final(back.target) || (back.target == Target::ready && back.counted);
     if (!failed_attempt) {
         return;
     }
     store::FailedAttempt attempt{};
-    attempt.outcome = is_final(back.target) ? core::name_of(back.target == Target::dead ? core::State::dead : core::State::failed)
-                                            : std::string_view{"retried"};
+    attempt.outcome =
+        is_final(back.target)
+            ? core::name_of(back.target == Target::dead ? core::State::dead : core::State::failed)
+            : std::string_view{"retried"};
     attempt.error = storable_error(back.error);
     attempt.code = back.code;
     attempt.stack = back.error ? storable_stack(back.stack) : std::nullopt;
@@ -90,7 +96,8 @@ store::WriteResult apply(Desk &desk, Row &row, const HandBack &back) {
     }
     row.set(Column::run_at, now + back.delay);
     note_error(row, back);
-    const store::WriteResult result = is_final(back.target) ? stop(desk, row, back, now) : put_back(desk, row, back, now);
+    const store::WriteResult result =
+        is_final(back.target) ? stop(desk, row, back, now) : put_back(desk, row, back, now);
     if (result == store::WriteResult::done) {
         record(held, back, now);
     }
@@ -144,15 +151,15 @@ FailureAnswer fail(Desk &desk, const lease::Fence &fence, const Failure &failure
     const core::RetryPolicy policy;
     answer.landed = lease::change_held(desk.live, fence, [&](Row &row) {
         const double random = pg_prng_double(&pg_global_prng_state);
-        const core::RetryDecision decision =
-            core::decide_retry(policy, row.attempt(), row.max_attempts(), failure.stated_delay, random);
+        const core::RetryDecision decision = core::decide_retry(
+            policy, row.attempt(), row.max_attempts(), failure.stated_delay, random);
         HandBack back;
         back.error = failure.error;
         back.code = failure.code;
         back.stack = failure.stack;
         back.duration = failure.duration;
         back.delay = decision.delay;
-        back.target = decision.retry                             ? Target::ready
+        back.target = decision.retry                        ? Target::ready
                       : row.get<bool>(Column::dead_letters) ? Target::dead
                                                             : Target::failed;
         back.reason = "attempts-exhausted";

@@ -1,5 +1,6 @@
-// How one attempt ends, as values and as acts: done, handed back, or stopped for good. Owns what each ending does to
-// the row, to the counters and to the records; every settle verb is one of these under a fence.
+// How one attempt ends, as values and as acts: done, handed back, or stopped for good. Owns what
+// each ending does to the row, to the counters and to the records; every settle verb is one of
+// these under a fence.
 #pragma once
 
 #include "core/backoff.hpp"

@@ -1,7 +1,8 @@
-// x_jobs.exchange: settle, then claim, in one transaction, so that a busy worker pays one commit for both.
-#include "access/rights.hpp"
+// x_jobs.exchange: settle, then claim, in one transaction, so that a busy worker pays one commit
+// for both.
 #include "lease/claim.hpp"
 #include "pg/rows.hpp"
+#include "rights/rights.hpp"
 #include "settle/settlements.hpp"
 #include "surface/job_row.hpp"
 
@@ -10,10 +11,11 @@ namespace x_jobs::settle {
 namespace {
 
 Datum exchange(pg::Call call) {
-    access::require(access::Capability::worker);
+    rights::require_for_write(rights::Capability::worker, "x_jobs.exchange()");
     // The claim's arguments are checked before anything is settled.
     lease::ClaimRequest request = lease::read_claim(call, 1);
-    const pg::Array<Settled> settled = settle_all(call.argument<pg::ArrayRef>(0), call.argument<std::string_view>(2));
+    const pg::Array<Settled> settled =
+        settle_all(call.argument<pg::ArrayRef>(0), call.argument<std::string_view>(2));
     pg::RowWriter rows(call);
     bool landed = false;
     for (const Settled &one : settled) {

@@ -13,7 +13,19 @@ namespace x_jobs::settle {
 namespace {
 
 // The fields of x_jobs.settlement by position.
-enum Position { kId, kClaim, kVerb, kResult, kError, kCode, kStack, kDelay, kRetryAfter, kDuration, kPositions };
+enum Position {
+    kId,
+    kClaim,
+    kVerb,
+    kResult,
+    kError,
+    kCode,
+    kStack,
+    kDelay,
+    kRetryAfter,
+    kDuration,
+    kPositions
+};
 
 enum class Verb { ack, nack, release, fail, dead_letter };
 
@@ -26,7 +38,8 @@ struct Settlement {
 };
 
 Verb verb_named(std::string_view name) {
-    constexpr std::array<std::string_view, 5> kNames{"ack", "nack", "release", "fail", "dead_letter"};
+    constexpr std::array<std::string_view, 5> kNames{"ack", "nack", "release", "fail",
+                                                     "dead_letter"};
     const auto *found = std::find(kNames.begin(), kNames.end(), name);
     if (found == kNames.end()) {
         errors::invariant("verb", "must be ack, nack, release, fail or dead_letter");
@@ -34,12 +47,15 @@ Verb verb_named(std::string_view name) {
     return static_cast<Verb>(found - kNames.begin());
 }
 
-HandBack read_hand_back(const pg::Elements &fields, Verb verb, core::Duration duration, core::Timestamp now) {
+HandBack read_hand_back(const pg::Elements &fields, Verb verb, core::Duration duration,
+                        core::Timestamp now) {
     HandBack back;
-    back.delay = arguments::optional_duration(fields.get<pg::IntervalRef>(kDelay), "delay", core::kMaxDelay, now)
+    back.delay = arguments::optional_duration(fields.get<pg::IntervalRef>(kDelay), "delay",
+                                              core::kMaxDelay, now)
                      .value_or(core::Duration::zero());
     back.error = fields.get<std::string_view>(kError);
-    back.code = arguments::optional_text(fields.get<std::string_view>(kCode), "code", core::kMaxNameBytes);
+    back.code =
+        arguments::optional_text(fields.get<std::string_view>(kCode), "code", core::kMaxNameBytes);
     back.stack = fields.get<std::string_view>(kStack);
     back.duration = duration;
     back.counted = verb != Verb::release;
@@ -53,21 +69,24 @@ HandBack read_hand_back(const pg::Elements &fields, Verb verb, core::Duration du
 Failure read_failure(const pg::Elements &fields, core::Duration duration, core::Timestamp now) {
     Failure failure{};
     failure.error = arguments::required(fields.get<std::string_view>(kError), "error");
-    failure.code = arguments::optional_text(fields.get<std::string_view>(kCode), "code", core::kMaxNameBytes);
+    failure.code =
+        arguments::optional_text(fields.get<std::string_view>(kCode), "code", core::kMaxNameBytes);
     failure.stack = fields.get<std::string_view>(kStack);
-    failure.stated_delay =
-        arguments::optional_duration(fields.get<pg::IntervalRef>(kRetryAfter), "retry_after", core::kMaxDelay, now);
+    failure.stated_delay = arguments::optional_duration(fields.get<pg::IntervalRef>(kRetryAfter),
+                                                        "retry_after", core::kMaxDelay, now);
     failure.duration = duration;
     return failure;
 }
 
-Settlement read_fields(const pg::Elements &fields, std::optional<std::string_view> worker_id, core::Timestamp now) {
+Settlement read_fields(const pg::Elements &fields, std::optional<std::string_view> worker_id,
+                       core::Timestamp now) {
     Settlement settlement{};
     settlement.fence =
         lease::make_fence(fields.get<core::Uuid>(kId), worker_id, fields.get<std::int64_t>(kClaim));
     settlement.verb = verb_named(arguments::required(fields.get<std::string_view>(kVerb), "verb"));
     const core::Duration duration =
-        arguments::optional_duration(fields.get<pg::IntervalRef>(kDuration), "duration", core::kMaxDelay, now)
+        arguments::optional_duration(fields.get<pg::IntervalRef>(kDuration), "duration",
+                                     core::kMaxDelay, now)
             .value_or(core::Duration::zero());
     switch (settlement.verb) {
         case Verb::ack:
@@ -96,7 +115,8 @@ Settled apply(Desk &desk, const Settlement &settlement) {
         case Verb::fail: {
             const FailureAnswer answer = fail(desk, settlement.fence, settlement.failure);
             settled.landed = answer.landed;
-            settled.outcome = answer.retried ? "retried" : (answer.dead_lettered ? "dead-lettered" : "dropped");
+            settled.outcome =
+                answer.retried ? "retried" : (answer.dead_lettered ? "dead-lettered" : "dropped");
             break;
         }
         default:
@@ -109,7 +129,8 @@ Settled apply(Desk &desk, const Settlement &settlement) {
 
 }  // namespace
 
-pg::Array<Settled> settle_all(std::optional<pg::ArrayRef> settlements, std::optional<std::string_view> worker_id) {
+pg::Array<Settled> settle_all(std::optional<pg::ArrayRef> settlements,
+                              std::optional<std::string_view> worker_id) {
     arguments::text(worker_id, "worker_id");
     const core::Timestamp now = clock::now();
     const pg::Elements given = pg::elements_of(arguments::required(settlements, "settlements"));

@@ -14,8 +14,10 @@ struct Settled {
     std::string_view outcome;
 };
 
-// Checks every settlement before the first is applied, applies them in id order, so that two such calls cannot wait
-// for each other, and answers in the order in which they were given. Raises X_INVARIANT.
-pg::Array<Settled> settle_all(std::optional<pg::ArrayRef> settlements, std::optional<std::string_view> worker_id);
+// Checks every settlement before the first is applied, applies them in id order, so that two such
+// calls cannot wait for each other, and answers in the order in which they were given. Raises
+// X_INVARIANT.
+pg::Array<Settled> settle_all(std::optional<pg::ArrayRef> settlements,
+                              std::optional<std::string_view> worker_id);
 
 }  // namespace x_jobs::settle

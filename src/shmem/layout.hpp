@@ -1,6 +1,6 @@
-// Everything that x_jobs keeps in shared memory. Made once by startup.cpp when the library is preloaded; without it
-// pointer() answers nothing and every caller has a slower way that is just as right. Fixed size; no pointer to
-// memory of a process.
+// Everything that x_jobs keeps in shared memory. Made once by startup.cpp when the library is
+// preloaded; without it pointer() answers nothing and every caller has a slower way that is just as
+// right. Fixed size; no pointer to memory of a process.
 #pragma once
 
 #include <array>
@@ -18,8 +18,9 @@ enum WaiterState : std::uint32_t {
     kWoken,    // some commit has told it to look
 };
 
-// One for each process that the server can have, by its number. Written by that process alone, but for `state`,
-// which whoever wakes it moves from waiting to woken. The fields beside `state` are stable while it is not idle.
+// One for each process that the server can have, by its number. Written by that process alone, but
+// for `state`, which whoever wakes it moves from waiting to woken. The fields beside `state` are
+// stable while it is not idle.
 struct Waiter {
     pg_atomic_uint32 state;
     Oid database;
@@ -32,8 +33,8 @@ struct Waiter {
 };
 
 struct Shared {
-    // Guards the fields of the waiters while they go to sleep and are looked through: exclusive for a waiter that
-    // writes its own, shared for those who wake.
+    // Guards the fields of the waiters while they go to sleep and are looked through: exclusive for
+    // a waiter that writes its own, shared for those who wake.
     LWLock *lock;
     // How many waiters are not idle: lets a commit without listeners pass at the cost of one read.
     pg_atomic_uint32 waiting;

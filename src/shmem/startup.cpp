@@ -1,4 +1,5 @@
-// See layout.hpp. Requests and makes the shared structure, once for each start of the server's shared memory.
+// See layout.hpp. Requests and makes the shared structure, once for each start of the server's
+// shared memory.
 #include "pg/function.hpp"
 #include "shmem/layout.hpp"
 
@@ -11,10 +12,13 @@ shmem_request_hook_type previous_request = nullptr;
 shmem_startup_hook_type previous_startup = nullptr;
 
 // Every process with a latch of its own: sessions, workers, walsenders, auxiliary processes.
-int process_count() { return MaxBackends + NUM_AUXILIARY_PROCS; }
+int process_count() {
+    return MaxBackends + NUM_AUXILIARY_PROCS;
+}
 
 Size size_of_shared() {
-    return add_size(offsetof(Shared, waiters), mul_size(sizeof(Waiter), static_cast<Size>(process_count())));
+    return add_size(offsetof(Shared, waiters),
+                    mul_size(sizeof(Waiter), static_cast<Size>(process_count())));
 }
 
 void request() {
@@ -48,7 +52,9 @@ void startup() {
 
 }  // namespace
 
-Shared *pointer() { return shared; }
+Shared *pointer() {
+    return shared;
+}
 
 void initialise() {
     previous_request = shmem_request_hook;
@@ -59,7 +65,9 @@ void initialise() {
 
 namespace {
 
-bool preloaded() { return shared != nullptr; }
+bool preloaded() {
+    return shared != nullptr;
+}
 
 }  // namespace
 

@@ -25,8 +25,8 @@ LeafName leaf_name(int leaf) {
     return name;
 }
 
-// Lays the ring out at the first settle of the database. Whoever else settles at that moment does not wait for it:
-// its rows go to the leaf that is kept, with the instant of their purge.
+// Lays the ring out at the first settle of the database. Whoever else settles at that moment does
+// not wait for it: its rows go to the leaf that is kept, with the instant of their purge.
 void lay_out_ring() {
     const Oid relation = relation_named("history_leaves");
     if (!ConditionalLockRelationOid(relation, ShareUpdateExclusiveLock)) {
@@ -39,8 +39,9 @@ void lay_out_ring() {
     const core::Ring laid_out = core::lay_out(clock::now(), settings::history_step());
     Table leaves = Table::open("history_leaves", 2);
     for (int leaf = 0; leaf < core::kRingLeaves; ++leaf) {
-        const Datum values[] = {Int16GetDatum(static_cast<std::int16_t>(leaf)),
-                                pg::DatumOf<core::Timestamp>::make(laid_out.upper[static_cast<std::size_t>(leaf)])};
+        const Datum values[] = {
+            Int16GetDatum(static_cast<std::int16_t>(leaf)),
+            pg::DatumOf<core::Timestamp>::make(laid_out.upper[static_cast<std::size_t>(leaf)])};
         const bool nulls[] = {false, false};
         leaves.insert(values, nulls);
     }
@@ -60,7 +61,8 @@ void HistoryWriter::append(Row &row) {
     if (!mirror::ring().laid_out) {
         lay_out_ring();
     }
-    // The lock taken by opening the leaf brings in what a purge committed, which may have moved the leaf's bounds.
+    // The lock taken by opening the leaf brings in what a purge committed, which may have moved the
+    // leaf's bounds.
     for (int leaf = leaf_of(row); !open_ || leaf != leaf_; leaf = leaf_of(row)) {
         if (open_) {
             table_.close();

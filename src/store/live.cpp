@@ -35,12 +35,15 @@ void Live::read(Row &row) {
 
 bool Live::scan_one(const char *index_name, ScanKeyData *keys, int count, Row &row, Sight sight) {
     Relation index = index_open(relation_named(index_name), AccessShareLock);
-    Snapshot snapshot = sight == Sight::now ? SnapshotSelf : RegisterSnapshot(GetLatestSnapshot());
+    // A serializable transaction would take predicate locks with an MVCC snapshot, and fail for
+    // reading a queue.
+    const bool mvcc = sight == Sight::fresh && !IsolationIsSerializable();
+    Snapshot snapshot = mvcc ? RegisterSnapshot(GetLatestSnapshot()) : SnapshotSelf;
     IndexScanDesc scan = pg::compat::begin_index_scan(table_.relation(), index, snapshot, count);
     index_rescan(scan, keys, count, nullptr, 0);
     const bool found = index_getnext_slot(scan, ForwardScanDirection, table_.read_slot());
     index_endscan(scan);
-    if (sight == Sight::fresh) {
+    if (mvcc) {
         UnregisterSnapshot(snapshot);
     }
     index_close(index, AccessShareLock);
@@ -56,9 +59,11 @@ bool Live::find_id_with(const core::Uuid &id, Row &row, Sight sight) {
 }
 
 bool Live::find_key_with(const Key &key, Row &row, Sight sight) {
-    std::array keys{pg::key_equal(1, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.name)),
-                    pg::key_equal(2, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.tenant_id)),
-                    pg::key_equal(3, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.idempotency_key))};
+    std::array keys{
+        pg::key_equal(1, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.name)),
+        pg::key_equal(2, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.tenant_id)),
+        pg::key_equal(3, F_TEXTEQ, TEXTOID,
+                      pg::DatumOf<std::string_view>::make(key.idempotency_key))};
     return scan_one("jobs_dedupe", keys.data(), 3, row, sight);
 }
 
@@ -66,13 +71,20 @@ bool Live::find(const core::Uuid &id, Row &row) {
     return find_id_with(id, row, Sight::now) || find_id_with(id, row, Sight::fresh);
 }
 
-bool Live::find(const Key &key, Row &row) { return find_key_with(key, row, Sight::now); }
+bool Live::find(const Key &key, Row &row) {
+    return find_key_with(key, row, Sight::now);
+}
 
-bool Live::find_fresh(const Key &key, Row &row) { return find_key_with(key, row, Sight::fresh); }
+bool Live::find_fresh(const Key &key, Row &row) {
+    return find_key_with(key, row, Sight::fresh);
+}
 
-void Live::insert(const Row &row) { table_.insert(values_of(row), nulls_of(row)); }
+void Live::insert(const Row &row) {
+    table_.insert(values_of(row), nulls_of(row));
+}
 
-bool Live::insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *), void *veto_argument) {
+bool Live::insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *),
+                               void *veto_argument) {
     return table_.insert_unless_taken(values_of(row), nulls_of(row), arbiters, veto, veto_argument);
 }
 
@@ -92,7 +104,9 @@ WriteResult Live::lock(Row &row) {
     return result;
 }
 
-List *Live::key_arbiter() { return list_make1_oid(relation_named("jobs_dedupe")); }
+List *Live::key_arbiter() {
+    return list_make1_oid(relation_named("jobs_dedupe"));
+}
 
 List *Live::key_and_id_arbiters() {
     return list_make2_oid(relation_named("jobs_dedupe"), relation_named("jobs_pkey"));

@@ -1,6 +1,6 @@
-// The table of live jobs. Owns how a live row is found: by id, by idempotency key. A look-up reads the queue as it
-// is now (SnapshotSelf), at every isolation level and without predicate locks; a row that moves while it is looked
-// for is found by a second look with a fresh MVCC snapshot.
+// The table of live jobs. Owns how a live row is found: by id, by idempotency key. A look-up reads
+// the queue as it is now (SnapshotSelf), at every isolation level and without predicate locks; a
+// row that moves while it is looked for is found by a second look with a fresh MVCC snapshot.
 #pragma once
 
 #include "store/row.hpp"
@@ -21,8 +21,8 @@ class Live {
     void release() { table_.release(); }
     Table &table() { return table_; }
 
-    // Finds the newest committed (or own) version of the row and reads it into `row`, whose values stay readable
-    // until the next look-up. False when there is none.
+    // Finds the newest committed (or own) version of the row and reads it into `row`, whose values
+    // stay readable until the next look-up. False when there is none.
     bool find(const core::Uuid &id, Row &row);
     bool find(const Key &key, Row &row);
     // The same with a fresh MVCC snapshot only.
@@ -34,7 +34,8 @@ class Live {
     void read(Row &row);
 
     void insert(const Row &row);
-    bool insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *), void *veto_argument);
+    bool insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *),
+                             void *veto_argument);
     bool wait_for_key(const Row &row, List *arbiters);
     WriteResult update(const Row &row, Wait wait);
     WriteResult remove(Wait wait) { return table_.remove(tid(), wait); }

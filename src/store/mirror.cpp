@@ -1,5 +1,5 @@
-// See mirror.hpp. Each mirror has a memory context of its own, reset at every reload. A reload counts only if no
-// invalidation came in while it ran.
+// See mirror.hpp. Each mirror has a memory context of its own, reset at every reload. A reload
+// counts only if no invalidation came in while it ran.
 #include "store/mirror.hpp"
 
 #include <algorithm>
@@ -44,12 +44,14 @@ void on_invalidation(Datum, Oid relation) {
     drop(turn_source, relation);
 }
 
-// Calls `take` for each row of the source, in its memory context, until a whole pass saw no invalidation.
+// Calls `take` for each row of the source, in its memory context, until a whole pass saw no
+// invalidation.
 template <typename Start, typename Take>
 void load(Source &source, Start start, Take take) {
     while (source.loaded != source.changes) {
         if (source.context == nullptr) {
-            source.context = AllocSetContextCreate(TopMemoryContext, "x_jobs mirror", ALLOCSET_SMALL_SIZES);
+            source.context =
+                AllocSetContextCreate(TopMemoryContext, "x_jobs mirror", ALLOCSET_SMALL_SIZES);
         }
         const std::uint64_t seen = source.changes;
         source.relation = relation_named(source.table);
@@ -88,9 +90,13 @@ Capability capability_named(std::string_view name) {
 
 }  // namespace
 
-void initialise() { CacheRegisterRelcacheCallback(on_invalidation, Datum{0}); }
+void initialise() {
+    CacheRegisterRelcacheCallback(on_invalidation, Datum{0});
+}
 
-void refresh() { AcceptInvalidationMessages(); }
+void refresh() {
+    AcceptInvalidationMessages();
+}
 
 const Queue *find_queue(std::string_view name) {
     load(
@@ -99,13 +105,16 @@ const Queue *find_queue(std::string_view name) {
             queue_mirror = pg::Array<Queue>(queue_source.context);
             queue_mirror_sorted = false;
         },
-        [](TupleTableSlot *slot) { queue_mirror.push({kept_text(slot, 0), !slot->tts_isnull[2]}); });
+        [](TupleTableSlot *slot) {
+            queue_mirror.push({kept_text(slot, 0), !slot->tts_isnull[2]});
+        });
     const auto by_name = [](const Queue &one, const Queue &other) { return one.name < other.name; };
     if (!queue_mirror_sorted) {
         std::sort(queue_mirror.begin(), queue_mirror.end(), by_name);
         queue_mirror_sorted = true;
     }
-    const Queue *found = std::lower_bound(queue_mirror.begin(), queue_mirror.end(), Queue{name, false}, by_name);
+    const Queue *found =
+        std::lower_bound(queue_mirror.begin(), queue_mirror.end(), Queue{name, false}, by_name);
     return found == queue_mirror.end() || found->name != name ? nullptr : found;
 }
 
@@ -114,7 +123,8 @@ std::span<const Grant> grants() {
         grant_source, [] { grant_mirror = pg::Array<Grant>(grant_source.context); },
         [](TupleTableSlot *slot) {
             const Capability capability = capability_named(kept_text(slot, 1));
-            grant_mirror.push({DatumGetObjectId(slot->tts_values[0]), capability, kept_text(slot, 2)});
+            grant_mirror.push(
+                {DatumGetObjectId(slot->tts_values[0]), capability, kept_text(slot, 2)});
         });
     return {grant_mirror.begin(), grant_mirror.size()};
 }
@@ -124,7 +134,8 @@ const core::Ring &ring() {
         ring_source, [] { ring_mirror = core::Ring{}; },
         [](TupleTableSlot *slot) {
             const auto leaf = pg::DatumOf<std::int16_t>::read(slot->tts_values[0]);
-            ring_mirror.upper[static_cast<std::size_t>(leaf)] = pg::DatumOf<core::Timestamp>::read(slot->tts_values[1]);
+            ring_mirror.upper[static_cast<std::size_t>(leaf)] =
+                pg::DatumOf<core::Timestamp>::read(slot->tts_values[1]);
             ring_mirror.laid_out = true;
         });
     return ring_mirror;
@@ -133,7 +144,9 @@ const core::Ring &ring() {
 int tally_turn() {
     load(
         turn_source, [] { turn_mirror = 0; },
-        [](TupleTableSlot *slot) { turn_mirror = pg::DatumOf<std::int16_t>::read(slot->tts_values[0]); });
+        [](TupleTableSlot *slot) {
+            turn_mirror = pg::DatumOf<std::int16_t>::read(slot->tts_values[0]);
+        });
     return turn_mirror;
 }
 

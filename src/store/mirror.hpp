@@ -1,6 +1,7 @@
-// What each backend keeps of the small tables: pauses and known queues, grants, the bounds of the ring, the turn of
-// the tallies. A mirror is dropped by the relcache invalidation that every writer of its table sends, and is read
-// anew at the next use: exact from the next statement on, without shared memory and without a page read.
+// What each backend keeps of the small tables: pauses and known queues, grants, the bounds of the
+// ring, the turn of the tallies. A mirror is dropped by the relcache invalidation that every writer
+// of its table sends, and is read anew at the next use: exact from the next statement on, without
+// shared memory and without a page read.
 #pragma once
 
 #include "core/ring.hpp"

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kQueueColumns = 5;
 
-// Sees unfinished inserts too, so that a new queue is made once and not at every enqueue until the first commits.
+// Sees unfinished inserts too, so that a new queue is made once and not at every enqueue until the
+// first commits.
 bool being_made(Table &queues, Datum name) {
     SnapshotData dirty;
     InitDirtySnapshot(dirty);
@@ -36,9 +37,11 @@ void ensure_queue(std::string_view queue) {
     Table queues = Table::open("queues", kQueueColumns);
     const Datum name = pg::DatumOf<std::string_view>::make(queue);
     if (!being_made(queues, name)) {
-        const Datum values[kQueueColumns] = {name, pg::DatumOf<core::Timestamp>::make(clock::now())};
+        const Datum values[kQueueColumns] = {name,
+                                             pg::DatumOf<core::Timestamp>::make(clock::now())};
         const bool nulls[kQueueColumns] = {false, false, true, true, true};
-        queues.insert_unless_taken(values, nulls, list_make1_oid(relation_named("queues_pkey")), nullptr, nullptr);
+        queues.insert_unless_taken(values, nulls, list_make1_oid(relation_named("queues_pkey")),
+                                   nullptr, nullptr);
         CacheInvalidateRelcache(queues.relation());
     }
     queues.close();

@@ -1,5 +1,5 @@
-// The row that each queue has from its first use on. Made without waiting for anybody: two sessions that use a new
-// queue at once do not meet.
+// The row that each queue has from its first use on. Made without waiting for anybody: two sessions
+// that use a new queue at once do not meet.
 #pragma once
 
 #include <string_view>

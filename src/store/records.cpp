@@ -21,12 +21,14 @@ std::int64_t millis(core::Duration duration) {
 }  // namespace
 
 void count(const Row &row, Tally outcome, core::Timestamp ended_at, core::Duration duration) {
-    // Should the turn pass on between this look and the insert, the row still counts: readers sum all tallies, and
-    // a tally is emptied only under a lock that no writer holds.
-    Table tally = Table::open(kTallies[static_cast<std::size_t>(mirror::tally_turn())], kTallyColumns);
-    const Datum values[kTallyColumns] = {pg::DatumOf<core::Timestamp>::make(ended_at), Int64GetDatum(millis(duration)),
-                                         CharGetDatum(static_cast<char>(outcome)), row.raw(Column::queue).datum,
-                                         row.raw(Column::name).datum};
+    // Should the turn pass on between this look and the insert, the row still counts: readers sum
+    // all tallies, and a tally is emptied only under a lock that no writer holds.
+    Table tally =
+        Table::open(kTallies[static_cast<std::size_t>(mirror::tally_turn())], kTallyColumns);
+    const Datum values[kTallyColumns] = {pg::DatumOf<core::Timestamp>::make(ended_at),
+                                         Int64GetDatum(millis(duration)),
+                                         CharGetDatum(static_cast<char>(outcome)),
+                                         row.raw(Column::queue).datum, row.raw(Column::name).datum};
     const bool nulls[kTallyColumns] = {};
     tally.insert(values, nulls);
     tally.close();
@@ -51,8 +53,9 @@ void record_failure(const Row &row, const FailedAttempt &attempt) {
                                            error.datum,
                                            code.datum,
                                            stack.datum};
-    const bool nulls[kAttemptColumns] = {false, false,          started_at.is_null, false,        false,        false,
-                                         false, false,          worker.is_null,     error.is_null, code.is_null, stack.is_null};
+    const bool nulls[kAttemptColumns] = {
+        false, false, started_at.is_null, false,         false,        false,
+        false, false, worker.is_null,     error.is_null, code.is_null, stack.is_null};
     attempts.insert(values, nulls);
     attempts.close();
 }

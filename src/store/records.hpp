@@ -1,5 +1,6 @@
-// What an ended attempt leaves behind besides its row: a tally row for the counters, and for a failed attempt a
-// record for people. Both are append only and written in the settle's own transaction.
+// What an ended attempt leaves behind besides its row: a tally row for the counters, and for a
+// failed attempt a record for people. Both are append only and written in the settle's own
+// transaction.
 #pragma once
 
 #include "store/row.hpp"

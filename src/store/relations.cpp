@@ -37,8 +37,9 @@ Oid id_index_of(Relation leaf) {
     ListCell *cell = nullptr;
     foreach (cell, indexes) {
         Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-        const bool on_id = index->rd_index->indnkeyatts == 1 && index->rd_index->indkey.values[0] == 1 &&
-                           index->rd_index->indisvalid && RelationGetIndexPredicate(index) == NIL;
+        const bool on_id = index->rd_index->indnkeyatts == 1 &&
+                           index->rd_index->indkey.values[0] == 1 && index->rd_index->indisvalid &&
+                           RelationGetIndexPredicate(index) == NIL;
         index_close(index, NoLock);
         if (on_id) {
             found = lfirst_oid(cell);

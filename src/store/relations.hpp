@@ -1,5 +1,5 @@
-// The extension's relations by name. Names are looked up at each call through the server's caches, never kept:
-// REINDEX CONCURRENTLY and a new CREATE EXTENSION change what they stand for.
+// The extension's relations by name. Names are looked up at each call through the server's caches,
+// never kept: REINDEX CONCURRENTLY and a new CREATE EXTENSION change what they stand for.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,8 @@ Oid owner();
 
 Oid relation_named(const char *name);
 
-// An index of one key column and no predicate on the first column, of a leaf whose index names the server chose.
+// An index of one key column and no predicate on the first column, of a leaf whose index names the
+// server chose.
 Oid id_index_of(Relation leaf);
 
 // Opens a table for writing; raises X_VERSION_MISMATCH unless it has `columns` columns.

@@ -1,6 +1,6 @@
-// One row of jobs or history as values by column. Owns the order of the columns, which is the order of
-// sql/install/20_tables.sql; history begins with the columns of jobs. The values are views of the slot or of the
-// memory they were read from.
+// One row of jobs or history as values by column. Owns the order of the columns, which is the order
+// of sql/install/20_tables.sql; history begins with the columns of jobs. The values are views of
+// the slot or of the memory they were read from.
 #pragma once
 
 #include <array>
@@ -96,14 +96,20 @@ struct Row {
 
     core::Uuid id() const { return get<core::Uuid>(Column::id); }
     std::string_view queue() const { return get<std::string_view>(Column::queue); }
-    std::optional<core::State> state() const { return core::state_named(get<std::string_view>(Column::state)); }
+    std::optional<core::State> state() const {
+        return core::state_named(get<std::string_view>(Column::state));
+    }
     std::int64_t claim() const { return get<std::int64_t>(Column::claim); }
     int attempt() const { return get<std::int32_t>(Column::attempt); }
     int max_attempts() const { return get<std::int32_t>(Column::max_attempts); }
     core::Timestamp run_at() const { return get<core::Timestamp>(Column::run_at); }
 
     core::ClaimView claim_view() const {
-        return {state(), attempt(), max_attempts(), run_at(), optional<core::Timestamp>(Column::visible_at),
+        return {state(),
+                attempt(),
+                max_attempts(),
+                run_at(),
+                optional<core::Timestamp>(Column::visible_at),
                 optional<core::Timestamp>(Column::expires_at)};
     }
 };

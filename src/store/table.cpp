@@ -1,5 +1,5 @@
-// See table.hpp. Every write ends with a new command, so that what one call wrote the next one sees, in the same
-// statement too.
+// See table.hpp. Every write ends with a new command, so that what one call wrote the next one
+// sees, in the same statement too.
 #include "store/table.hpp"
 
 #include "store/relations.hpp"
@@ -66,20 +66,22 @@ void Table::insert(std::span<const Datum> values, std::span<const bool> nulls) {
     fill(values, nulls);
     table_tuple_insert(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr);
     if (result_info_->ri_NumIndices > 0) {
-        list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, false, nullptr, NIL, false));
+        list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, false,
+                                                   nullptr, NIL, false));
     }
     CommandCounterIncrement();
 }
 
-bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters,
-                                bool (*veto)(void *), void *veto_argument) {
+bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
+                                List *arbiters, bool (*veto)(void *), void *veto_argument) {
     prepare_indexes();
     fill(values, nulls);
     const uint32 token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-    table_tuple_insert_speculative(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr, token);
+    table_tuple_insert_speculative(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr,
+                                   token);
     bool conflict = false;
-    list_free(
-        pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, true, &conflict, arbiters, false));
+    list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, true,
+                                               &conflict, arbiters, false));
     const bool vetoed = !conflict && veto != nullptr && veto(veto_argument);
     const bool stands = !conflict && !vetoed;
     table_tuple_complete_speculative(relation_, write_slot_, token, stands);
@@ -88,27 +90,32 @@ bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const b
     return stands;
 }
 
-bool Table::wait_for_key(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters) {
+bool Table::wait_for_key(std::span<const Datum> values, std::span<const bool> nulls,
+                         List *arbiters) {
     prepare_indexes();
     fill(values, nulls);
     ItemPointerData conflict;
     return pg::compat::check_constraints(result_info_, write_slot_, estate_, &conflict, arbiters);
 }
 
-WriteResult Table::update(ItemPointer tid, std::span<const Datum> values, std::span<const bool> nulls, Wait wait) {
+WriteResult Table::update(ItemPointer tid, std::span<const Datum> values,
+                          std::span<const bool> nulls, Wait wait) {
     fill(values, nulls);
     TM_FailureData failure;
     auto entries = pg::compat::NewIndexEntries::none;
-    const TM_Result result = pg::compat::table_update(relation_, tid, write_slot_, GetCurrentCommandId(true),
-                                                      wait == Wait::yes, &failure, &entries);
+    const TM_Result result =
+        pg::compat::table_update(relation_, tid, write_slot_, GetCurrentCommandId(true),
+                                 wait == Wait::yes, &failure, &entries);
     if (result != TM_Ok) {
         return WriteResult::changed;
     }
     if (entries != pg::compat::NewIndexEntries::none) {
         prepare_indexes();
-        // Entered as new: the server's hint about unchanged columns would ask for a range table that a plan has.
-        list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, false, nullptr, NIL,
-                                                   entries == pg::compat::NewIndexEntries::summarizing));
+        // Entered as new: the server's hint about unchanged columns would ask for a range table
+        // that a plan has.
+        list_free(pg::compat::insert_index_entries(
+            result_info_, write_slot_, estate_, false, false, nullptr, NIL,
+            entries == pg::compat::NewIndexEntries::summarizing));
     }
     CommandCounterIncrement();
     return WriteResult::done;
@@ -116,8 +123,9 @@ WriteResult Table::update(ItemPointer tid, std::span<const Datum> values, std::s
 
 WriteResult Table::remove(ItemPointer tid, Wait wait) {
     TM_FailureData failure;
-    const TM_Result result = table_tuple_delete(relation_, tid, GetCurrentCommandId(true), SnapshotSelf, InvalidSnapshot,
-                                                wait == Wait::yes, &failure, false);
+    const TM_Result result =
+        table_tuple_delete(relation_, tid, GetCurrentCommandId(true), SnapshotSelf, InvalidSnapshot,
+                           wait == Wait::yes, &failure, false);
     if (result != TM_Ok) {
         return WriteResult::changed;
     }
@@ -127,8 +135,9 @@ WriteResult Table::remove(ItemPointer tid, Wait wait) {
 
 WriteResult Table::lock(ItemPointer tid) {
     TM_FailureData failure;
-    const TM_Result result = table_tuple_lock(relation_, tid, SnapshotSelf, read_slot_, GetCurrentCommandId(true),
-                                              LockTupleNoKeyExclusive, LockWaitBlock, 0, &failure);
+    const TM_Result result =
+        table_tuple_lock(relation_, tid, SnapshotSelf, read_slot_, GetCurrentCommandId(true),
+                         LockTupleNoKeyExclusive, LockWaitBlock, 0, &failure);
     return result == TM_Ok ? WriteResult::done : WriteResult::changed;
 }
 

@@ -1,5 +1,6 @@
-// One open table of the extension: reading, inserting, updating and deleting rows through the access methods, with
-// neither SPI nor planner. Knows nothing of what the rows mean. An open Table must not be copied past its close().
+// One open table of the extension: reading, inserting, updating and deleting rows through the
+// access methods, with neither SPI nor planner. Knows nothing of what the rows mean. An open Table
+// must not be copied past its close().
 #pragma once
 
 #include <span>
@@ -31,18 +32,22 @@ class Table {
     // Inserts a row and its index entries.
     void insert(std::span<const Datum> values, std::span<const bool> nulls);
 
-    // Inserts unless an index in `arbiters` (a list of oids) holds its keys already; `veto` is asked once the row's
-    // entries stand and before others can rely on it. Answers whether the row is in.
-    bool insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters,
-                             bool (*veto)(void *), void *veto_argument);
+    // Inserts unless an index in `arbiters` (a list of oids) holds its keys already; `veto` is
+    // asked once the row's entries stand and before others can rely on it. Answers whether the row
+    // is in.
+    bool insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
+                             List *arbiters, bool (*veto)(void *), void *veto_argument);
 
-    // Waits until no unfinished transaction holds one of the row's keys; false when a committed row does.
+    // Waits until no unfinished transaction holds one of the row's keys; false when a committed row
+    // does.
     bool wait_for_key(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters);
 
-    WriteResult update(ItemPointer tid, std::span<const Datum> values, std::span<const bool> nulls, Wait wait);
+    WriteResult update(ItemPointer tid, std::span<const Datum> values, std::span<const bool> nulls,
+                       Wait wait);
     WriteResult remove(ItemPointer tid, Wait wait);
 
-    // Locks the row FOR NO KEY UPDATE, waiting for others; `changed` when it is not the newest version any more.
+    // Locks the row FOR NO KEY UPDATE, waiting for others; `changed` when it is not the newest
+    // version any more.
     WriteResult lock(ItemPointer tid);
 
    private:

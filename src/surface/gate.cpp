@@ -1,16 +1,17 @@
-// The gates of the cold surface. A public function bound to a gate has a private one of the same name and arguments
-// in _x_jobs, usually plain SQL; the gate checks the caller's right, then runs it as the extension's owner, with a
-// fixed search_path and in a security-restricted context, and answers what it answers.
-#include "access/rights.hpp"
+// The gates of the cold surface. A public function bound to a gate has a private one of the same
+// name and arguments in _x_jobs, usually plain SQL; the gate checks the caller's right, then runs
+// it as the extension's owner, with a fixed search_path and in a security-restricted context, and
+// answers what it answers.
 #include "pg/rows.hpp"
 #include "pg/text.hpp"
+#include "rights/rights.hpp"
 #include "store/relations.hpp"
 
 namespace x_jobs::surface {
 
 namespace {
 
-using access::Capability;
+using rights::Capability;
 
 // The role that called the outermost gate in progress.
 Oid gate_caller = InvalidOid;
@@ -34,7 +35,8 @@ Routine routine_of(Oid function) {
 const char *statement_for(const Routine &routine, int arguments) {
     StringInfoData statement;
     initStringInfo(&statement);
-    appendStringInfo(&statement, "SELECT %s_x_jobs.%s(", routine.returns_set ? "* FROM " : "", quote_identifier(routine.name));
+    appendStringInfo(&statement, "SELECT %s_x_jobs.%s(", routine.returns_set ? "* FROM " : "",
+                     quote_identifier(routine.name));
     for (int i = 1; i <= arguments; ++i) {
         appendStringInfo(&statement, "%s$%d", i == 1 ? "" : ", ", i);
     }
@@ -64,7 +66,8 @@ Datum answer_one(FunctionCallInfo info, MemoryContext caller_memory) {
     return copy;
 }
 
-// Runs the body between connecting to SPI and finishing; an error on the way is cleaned up by the abort.
+// Runs the body between connecting to SPI and finishing; an error on the way is cleaned up by the
+// abort.
 Datum run_body(FunctionCallInfo info) {
     const bool is_set = info->flinfo->fn_retset;
     if (is_set) {
@@ -73,7 +76,8 @@ Datum run_body(FunctionCallInfo info) {
     MemoryContext caller_memory = CurrentMemoryContext;
     SPI_connect();
     auto *nulls = static_cast<char *>(palloc(static_cast<Size>(info->nargs) + 1));
-    auto *values = static_cast<Datum *>(palloc((static_cast<Size>(info->nargs) + 1) * sizeof(Datum)));
+    auto *values =
+        static_cast<Datum *>(palloc((static_cast<Size>(info->nargs) + 1) * sizeof(Datum)));
     for (int i = 0; i < info->nargs; ++i) {
         values[i] = info->args[i].value;
         nulls[i] = info->args[i].isnull ? 'n' : ' ';
@@ -103,8 +107,10 @@ Datum as_owner(FunctionCallInfo info) {
     const Oid outer = gate_caller;
     gate_caller = caller;
     const int nest_level = NewGUCNestLevel();
-    SetUserIdAndSecContext(store::owner(), context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
-    set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    SetUserIdAndSecContext(store::owner(),
+                           context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
+    set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+                      GUC_ACTION_SAVE, true, 0, false);
     const Datum answer = run_body(info);
     AtEOXact_GUC(true, nest_level);
     SetUserIdAndSecContext(caller, context);
@@ -113,16 +119,17 @@ Datum as_owner(FunctionCallInfo info) {
 }
 
 Datum operator_gate(pg::Call call) {
-    access::require(Capability::operate);
+    rights::require(Capability::operate);
     return as_owner(call.info);
 }
 
 Datum worker_gate(pg::Call call) {
-    access::require(Capability::worker);
+    rights::require(Capability::worker);
     return as_owner(call.info);
 }
 
-// An aborted gate leaves gate_caller behind; every gate sets it anew, and only a gate's body asks for it.
+// An aborted gate leaves gate_caller behind; every gate sets it anew, and only a gate's body asks
+// for it.
 std::string_view caller() {
     return GetUserNameFromId(OidIsValid(gate_caller) ? gate_caller : GetUserId(), false);
 }

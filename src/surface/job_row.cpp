@@ -18,7 +18,8 @@ NullableValue claim_of(const Row &row) {
 }
 
 NullableValue tenant_of(const Row &row) {
-    return row.get<std::string_view>(Column::tenant_id).empty() ? NullableValue{} : row.raw(Column::tenant_id);
+    return row.get<std::string_view>(Column::tenant_id).empty() ? NullableValue{}
+                                                                : row.raw(Column::tenant_id);
 }
 
 NullableValue final_attempt_of(const Row &row) {
@@ -28,7 +29,9 @@ NullableValue final_attempt_of(const Row &row) {
 }  // namespace
 
 std::array<NullableValue, kJobColumns> job_columns(const Row &row, bool finished) {
-    const auto only_finished = [&](Column column) { return finished ? row.raw(column) : NullableValue{}; };
+    const auto only_finished = [&](Column column) {
+        return finished ? row.raw(column) : NullableValue{};
+    };
     return {row.raw(Column::id),
             row.raw(Column::name),
             row.raw(Column::queue),

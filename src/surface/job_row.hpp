@@ -1,6 +1,6 @@
-// The rows that the surface answers, from stored rows. Owns the order of the columns of x_jobs.job and
-// x_jobs.claimed_job (sql/install/10_types.sql) and what storage writes differently: no tenant is NULL there and
-// empty here, a job never claimed has no claim.
+// The rows that the surface answers, from stored rows. Owns the order of the columns of x_jobs.job
+// and x_jobs.claimed_job (sql/install/10_types.sql) and what storage writes differently: no tenant
+// is NULL there and empty here, a job never claimed has no claim.
 #pragma once
 
 #include <array>

@@ -63,11 +63,13 @@ void note_statement(const Node *statement) {
 
 bool commits_prepared(const Node *statement) {
     return IsA(statement, TransactionStmt) &&
-           castNode(TransactionStmt, const_cast<Node *>(statement))->kind == TRANS_STMT_COMMIT_PREPARED;
+           castNode(TransactionStmt, const_cast<Node *>(statement))->kind ==
+               TRANS_STMT_COMMIT_PREPARED;
 }
 
-void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree, ProcessUtilityContext context,
-                ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *receiver,
+void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
+                ProcessUtilityContext context, ParamListInfo parameters,
+                QueryEnvironment *environment, DestReceiver *receiver,
                 QueryCompletion *completion) {
     const bool prepared = commits_prepared(planned->utilityStmt);
     // Before LISTEN takes effect, so that no commit after it finds nobody listening.

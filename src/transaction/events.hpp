@@ -1,5 +1,6 @@
-// The one place that follows transactions: registers the callbacks and the utility hook once per process and tells
-// the rooms that keep notes of a transaction. After a commit nothing may raise or allocate.
+// The one place that follows transactions: registers the callbacks and the utility hook once per
+// process and tells the rooms that keep notes of a transaction. After a commit nothing may raise or
+// allocate.
 #pragma once
 
 namespace x_jobs::transaction {

@@ -1,4 +1,5 @@
-// See announce.hpp. The notes live in the transaction's memory; after the commit nothing is allocated.
+// See announce.hpp. The notes live in the transaction's memory; after the commit nothing is
+// allocated.
 #include "wake/announce.hpp"
 
 #include "clock/clock.hpp"
@@ -50,17 +51,20 @@ bool has_listeners(bool wake_channel) {
     if (shared == nullptr) {
         return true;
     }
-    return pg_atomic_read_u32(wake_channel ? &shared->wake_listeners : &shared->settled_listeners) > 0;
+    return pg_atomic_read_u32(wake_channel ? &shared->wake_listeners : &shared->settled_listeners) >
+           0;
 }
 
-// The share in use, asked for once a second: a session that keeps the queue full must not fail our commits.
+// The share in use, asked for once a second: a session that keeps the queue full must not fail our
+// commits.
 bool notify_queue_has_room() {
     static core::Timestamp asked_at{};
     static bool room = true;
     const core::Timestamp now{GetCurrentTimestamp()};
     const core::Duration age = now - asked_at;
     if (age >= std::chrono::seconds{1} || age < core::Duration::zero()) {
-        room = DatumGetFloat8(DirectFunctionCall1(pg_notification_queue_usage, Datum{0})) < kFullEnough;
+        room = DatumGetFloat8(DirectFunctionCall1(pg_notification_queue_usage, Datum{0})) <
+               kFullEnough;
         asked_at = now;
     }
     return room;
@@ -99,9 +103,12 @@ void made_claimable(std::string_view queue, core::Timestamp run_at, Channel chan
     note_queue(queue, soon && channel == Channel::waiters_and_notify, 1);
 }
 
-void announce(std::string_view queue) { note_queue(queue, true, INT_MAX); }
+void announce(std::string_view queue) {
+    note_queue(queue, true, INT_MAX);
+}
 
-void settled(const core::Uuid &id, std::string_view name, std::string_view queue, std::string_view outcome) {
+void settled(const core::Uuid &id, std::string_view name, std::string_view queue,
+             std::string_view outcome) {
     if (!settings::notify() || !has_listeners(false)) {
         return;
     }
@@ -155,7 +162,9 @@ void after_commit() {
     forget();
 }
 
-void forget() { noting = false; }
+void forget() {
+    noting = false;
+}
 
 void forget_subtransaction(unsigned subtransaction) {
     if (noting) {
@@ -211,8 +220,8 @@ void session_listens(const char *channel) {
     if (!listens_wake && !listens_settled) {
         before_shmem_exit(stop_listening, Datum{0});
     }
-    // Kept until the session ends, whatever UNLISTEN and ROLLBACK say: counting one too many costs a notification,
-    // one too few would lose them.
+    // Kept until the session ends, whatever UNLISTEN and ROLLBACK say: counting one too many costs
+    // a notification, one too few would lose them.
     if (wake && !listens_wake) {
         listens_wake = true;
         pg_atomic_fetch_add_u32(&shared->wake_listeners, 1);
@@ -225,7 +234,9 @@ void session_listens(const char *channel) {
 
 namespace {
 
-void announce_for_sql(std::optional<std::string_view> queue) { announce(*queue); }
+void announce_for_sql(std::optional<std::string_view> queue) {
+    announce(*queue);
+}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// What a transaction will tell others when it commits: queues that got work, and jobs that ended. Owns the two
-// channels of NOTIFY, x_jobs_wake and x_jobs_settled. What a rolled-back savepoint noted is forgotten.
+// What a transaction will tell others when it commits: queues that got work, and jobs that ended.
+// Owns the two channels of NOTIFY, x_jobs_wake and x_jobs_settled. What a rolled-back savepoint
+// noted is forgotten.
 #pragma once
 
 #include <string_view>
@@ -20,7 +21,8 @@ void made_claimable(std::string_view queue, core::Timestamp run_at, Channel chan
 void announce(std::string_view queue);
 
 // Notes the end of a job for x_jobs_settled.
-void settled(const core::Uuid &id, std::string_view name, std::string_view queue, std::string_view outcome);
+void settled(const core::Uuid &id, std::string_view name, std::string_view queue,
+             std::string_view outcome);
 
 // Transaction events, called by transaction/events only.
 void before_commit();
@@ -28,7 +30,8 @@ void after_commit();
 void forget();
 void forget_subtransaction(unsigned subtransaction);
 void merge_subtransaction(unsigned subtransaction, unsigned parent);
-// A prepared transaction has committed: what it held is not known any more, so every queue is announced.
+// A prepared transaction has committed: what it held is not known any more, so every queue is
+// announced.
 void after_commit_prepared();
 
 // Notes that this session listens on a channel; NULL stands for a channel that is not ours.

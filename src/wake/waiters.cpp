@@ -8,10 +8,6 @@
 #include "settings/settings.hpp"
 #include "shmem/layout.hpp"
 
-extern "C" {
-#include "common/hashfn.h"
-}
-
 namespace x_jobs::wake {
 
 namespace {
@@ -43,7 +39,8 @@ bool wake_one(int process, Waiter &waiter) {
     return true;
 }
 
-// The wake that this process got and did not use belongs to somebody else who waits for the same queues.
+// The wake that this process got and did not use belongs to somebody else who waits for the same
+// queues.
 void pass_on(const Waiter &waiter) {
     if (waiter.any_queue) {
         wake_waiters(0, 1);
@@ -58,7 +55,8 @@ void pass_on(const Waiter &waiter) {
 
 std::uint64_t queue_hash(std::string_view queue) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(queue.data());
-    return std::max<std::uint64_t>(hash_bytes_extended(bytes, static_cast<int>(queue.size()), 0), 1);
+    return std::max<std::uint64_t>(hash_bytes_extended(bytes, static_cast<int>(queue.size()), 0),
+                                   1);
 }
 
 void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
@@ -73,7 +71,8 @@ void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
     waiter->any_queue = queues.size() > shmem::kWaiterQueues;
     waiter->queue_count = waiter->any_queue ? 0 : static_cast<int>(queues.size());
     for (int i = 0; i < waiter->queue_count; ++i) {
-        waiter->queues[static_cast<std::size_t>(i)] = queue_hash(queues[static_cast<std::size_t>(i)]);
+        waiter->queues[static_cast<std::size_t>(i)] =
+            queue_hash(queues[static_cast<std::size_t>(i)]);
     }
     pg_atomic_write_u32(&waiter->state, shmem::kWaiting);
     pg_atomic_fetch_add_u32(&shared->waiting, 1);
@@ -123,8 +122,8 @@ void wake_waiters(std::uint64_t queue, int jobs) {
     int left = jobs;
     for (int i = 0; i < shared->waiter_count; ++i) {
         Waiter &waiter = shared->waiters[i];
-        const bool concerned =
-            pg_atomic_read_u32(&waiter.state) == shmem::kWaiting && (left > 0 || waiter.selective) && waits_for(waiter, queue);
+        const bool concerned = pg_atomic_read_u32(&waiter.state) == shmem::kWaiting &&
+                               (left > 0 || waiter.selective) && waits_for(waiter, queue);
         if (concerned && wake_one(i, waiter) && !waiter.selective) {
             --left;
         }

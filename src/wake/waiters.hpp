@@ -1,5 +1,6 @@
-// Sleeping until there may be work, and waking those who sleep. Owns the protocol between the two: a waiter says
-// that it waits BEFORE it looks at the table, so a commit that its look missed finds it waiting.
+// Sleeping until there may be work, and waking those who sleep. Owns the protocol between the two:
+// a waiter says that it waits BEFORE it looks at the table, so a commit that its look missed finds
+// it waiting.
 #pragma once
 
 #include <span>
@@ -17,14 +18,16 @@ void begin_wait(std::span<const std::string_view> queues, Appetite appetite);
 // Ends the wait. A wake that has not been answered by a look at the table goes to another waiter.
 void end_wait();
 
-// Sleeps until woken, until `latest`, or until the poll interval has passed. Interrupts are served. Returns with
-// this process waiting again, so the caller looks at the table next.
+// Sleeps until woken, until `latest`, or until the poll interval has passed. Interrupts are served.
+// Returns with this process waiting again, so the caller looks at the table next.
 void sleep_until(core::Timestamp latest);
 
-// Wakes up to `jobs` waiters of the queue, by its hash; 0 stands for any queue. Takes an LWLock, raises nothing.
+// Wakes up to `jobs` waiters of the queue, by its hash; 0 stands for any queue. Takes an LWLock,
+// raises nothing.
 void wake_waiters(std::uint64_t queue, int jobs);
 
-// The hash by which queues are compared in shared memory; never 0. Equal hashes of different queues cost a wake.
+// The hash by which queues are compared in shared memory; never 0. Equal hashes of different queues
+// cost a wake.
 std::uint64_t queue_hash(std::string_view queue);
 
 }  // namespace x_jobs::wake

@@ -337,7 +337,7 @@ def check_names(tap, connection):
         "SELECT proname FROM pg_proc WHERE pronamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace)"
         " UNION SELECT relname FROM pg_class WHERE relnamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace)"
         " UNION SELECT substr(name, 8) FROM pg_settings WHERE name LIKE 'x\\_jobs.%'").fetchall()}
-    known |= {"control", "so"}
+    known |= {"control", "so", "conf"}
     errors = {row[0] for row in connection.execute("SELECT name FROM _x_jobs.error_catalog()").fetchall()}
     for path in documents():
         text = path.read_text()

@@ -2,7 +2,7 @@
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL synchronous_commit = on;
-SELECT plan(58);
+SELECT plan(68);
 
 -- Makes a job in a queue of this name whose final attempt has lapsed: each attempt before it is nacked with an
 -- error, the last one is claimed with a lease of zero.
@@ -30,7 +30,7 @@ CREATE FUNCTION pg_temp.taken(queues text[], max_jobs integer DEFAULT 100, lease
         FROM x_jobs.claim(queues, 'sound', max_jobs, lease) WITH ORDINALITY AS c), 'nothing');
 -- What was counted for a job name.
 CREATE FUNCTION pg_temp.counted(label text) RETURNS text
-    LANGUAGE sql RETURN COALESCE((SELECT string_agg(outcome || ' ' || duration_ms, ', ' ORDER BY outcome) FROM _x_jobs.tally WHERE name = label), 'nothing');
+    LANGUAGE sql RETURN COALESCE((SELECT string_agg(outcome::text || ' ' || duration_ms, ', ' ORDER BY outcome) FROM _x_jobs.tally WHERE name = label), 'nothing');
 
 -- BURY-1
 

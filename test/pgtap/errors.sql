@@ -30,7 +30,7 @@ DECLARE
     found_error pg_temp.raised;
 BEGIN
     EXECUTE statement;
-    RAISE EXCEPTION 'no error' USING ERRCODE = '00000';
+    RAISE EXCEPTION 'no error' USING ERRCODE = 'ZZ000';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS found_error.sqlstate = RETURNED_SQLSTATE, found_error.message = MESSAGE_TEXT, found_error.detail = PG_EXCEPTION_DETAIL, found_error.hint = PG_EXCEPTION_HINT;
     RETURN found_error;

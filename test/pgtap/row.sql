@@ -3,7 +3,7 @@
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL synchronous_commit = on;
-SELECT plan(91);
+SELECT plan(122);
 
 -- One line of TAP: the statement is refused with this SQLSTATE, a message in lower case, a DETAIL that begins as
 -- given, and a HINT.
@@ -208,6 +208,8 @@ SELECT lives_ok(format('SELECT x_jobs.job(%L)', id), 'ROW-8: the sound row stays
 SELECT results_eq(
     $$SELECT id FROM x_jobs.claim(ARRAY['page'], 'w', 10)$$, $$SELECT id FROM page WHERE label = 'sound'$$,
     'ROW-8: a claim hands out the sound row and none of unknown state');
+DELETE FROM _x_jobs.jobs WHERE queue = 'page';
+DELETE FROM _x_jobs.history WHERE queue = 'page';
 
 -- ROW-16
 

@@ -7,7 +7,7 @@ what is stored, and model.py says which of that can be true together.
 import json
 from collections import Counter, defaultdict
 
-from model import FINISHED, LIVE, LOOKS, NEVER, Event, explain
+from model import LIVE, LOOKS, NEVER, Event, Life, explain
 
 ENDING = {"settled", "cancelled", "removed"}
 
@@ -106,6 +106,26 @@ def _events_of(tx):
         yield job, Event(start, tx["end"], tuple(steps), origin)
 
 
+def _lives(passages):
+    """The intervals in which a job was surely live: (since, until)."""
+    life, since = Life(), None
+    for passage in passages:
+        ended = passage.event.start
+        if passage.hidden:
+            # Nobody was told when: not before the lease, or the job, had lapsed.
+            ended = life.lease if passage.hidden == "buried" else life.expires
+        for after in (passage.before, passage.after):
+            if after.state in LIVE and since is None:
+                since = passage.event.end
+            elif after.state not in LIVE and since is not None:
+                if since < ended:
+                    yield since, ended
+                since = None
+        life = passage.after
+    if since is not None:
+        yield since, NEVER
+
+
 class Findings:
     """What the checks found, by invariant."""
 
@@ -134,7 +154,8 @@ class Findings:
             else:
                 passages[job] = found
         for job in events.keys() - self.inserted.keys():
-            if not all(event.steps[0].get("states") == ["absent"] for event in events[job]):
+            if any(step["step"] != "not held" and step.get("states") != ["absent"]
+                   for event in events[job] for step in event.steps):
                 self.undecided.append(f"job {job} was seen by {events[job][0].origin}, but nobody made it")
         return passages
 
@@ -242,33 +263,19 @@ class Findings:
 
     def two_live_jobs(self):
         """Jobs of one (name, tenant, key) whose lives surely overlapped."""
-        lives = defaultdict(list)
+        spans = defaultdict(list)
         for job, passages in self.passages.items():
             made = self.inserted[job]
-            if made["key"] is None:
-                continue
-            since = None
-            for passage in passages:
-                if passage.hidden:
-                    since = self._end_life(lives, made, job, since, passage.event.start)
-                live = passage.after.state in LIVE
-                if live and since is None:
-                    since = passage.event.end
-                elif not live and since is not None:
-                    since = self._end_life(lives, made, job, since, passage.event.start)
-            if since is not None:
-                self._end_life(lives, made, job, since, NEVER)
-        for key, spans in lives.items():
-            spans.sort()
-            for (_, end, first), (start, _, second) in zip(spans, spans[1:]):
-                if start < end and first != second:
-                    yield f"jobs {first} and {second} of {key} were live at once for {end - start} us"
-
-    def _end_life(self, lives, made, job, since, until):
-        # A life ended by a hidden transition ended at the latest before the event that revealed it, and may have
-        # ended long before: as far as this check is concerned, at once.
-        if since is not None and since < until:
-            lives[made["name"], made["tenant"], made["key"]].append((since, until, job))
+            if made["key"] is not None:
+                for since, until in _lives(passages):
+                    spans[made["name"], made["tenant"], made["key"]].append((since, until, job))
+        for key, lives in spans.items():
+            lives.sort()
+            latest = lives[0]
+            for life in lives[1:]:
+                if life[0] < latest[1] and life[2] != latest[2]:
+                    yield f"jobs {latest[2]} and {life[2]} of {key} were live at once for {latest[1] - life[0]} us"
+                latest = max(latest, life, key=lambda span: span[1])
 
     def wrong_answers(self):
         """Enqueues that were answered with a job of another name, tenant or key."""
@@ -422,11 +429,3 @@ def strangers(history, connection):
     told = {(tx["client"], tx["tx"]) for tx in history.committed if tx["witness"]}
     yield from (f"client {client} tx {tx} was told of its commit, which is gone" for client, tx in told - witnessed)
     yield from (f"client {client} tx {tx} was told of its abort, which committed" for client, tx in witnessed - told)
-
-
-def in_states(findings, *states):
-    return [row for row in findings.rows.values() if row["state"] in states]
-
-
-__all__ = ["FINISHED", "Findings", "History", "attempt_differences", "damaged_indexes", "differences", "duplicate_keys",
-           "in_states", "stored_jobs", "strangers", "tally_differences"]

@@ -124,9 +124,10 @@ class Cluster:
         return [line for line in lines if any(mark in line for mark in marks)]
 
     def remove(self):
-        """Stops the server if it runs, and deletes the cluster."""
+        """Stops the server if it runs, and deletes the cluster unless X_JOBS_TEST_KEEP is set."""
         try:
             if (self.data / "postmaster.pid").exists():
                 self.kill(children_too=True)
         finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            if "X_JOBS_TEST_KEEP" not in os.environ:
+                shutil.rmtree(self.folder, ignore_errors=True)

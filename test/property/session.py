@@ -74,7 +74,8 @@ class Session:
         self.worker = f"worker-{number}"
         self.durable = durable
         self.record = Record(folder / f"client-{number}.log", durable)
-        self.tx = None
+        self.tx = None  # the open transaction
+        self.last = None  # the one before it
         self.txs = 0
         self.connection = None
 
@@ -100,23 +101,23 @@ class Session:
         self.tx = {"client": self.number, "tx": self.txs, "begin": instant(), "isolation": isolation, "witness": witness,
                    "implicit": implicit, "ops": [], "marks": []}
         if not implicit:
-            self._send(f"BEGIN ISOLATION LEVEL {isolation}")
+            self.send(f"BEGIN ISOLATION LEVEL {isolation}")
             self.tx["begun"] = instant()
         if witness:
-            self._send("INSERT INTO witness (client, tx) VALUES (%s, %s)", [self.number, self.txs])
+            self.send("INSERT INTO witness (client, tx) VALUES (%s, %s)", [self.number, self.txs])
 
     def savepoint(self):
-        self._send(f"SAVEPOINT s{len(self.tx['marks'])}")
+        self.send(f"SAVEPOINT s{len(self.tx['marks'])}")
         self.tx["marks"].append(len(self.tx["ops"]))
 
     def rollback_to_savepoint(self):
         """Undoes what was done since the last savepoint, which stays."""
-        self._send(f"ROLLBACK TO SAVEPOINT s{len(self.tx['marks']) - 1}")
+        self.send(f"ROLLBACK TO SAVEPOINT s{len(self.tx['marks']) - 1}")
         for op in self.tx["ops"][self.tx["marks"][-1]:]:
             op["undone"] = True
 
     def release_savepoint(self):
-        self._send(f"RELEASE SAVEPOINT s{len(self.tx['marks']) - 1}")
+        self.send(f"RELEASE SAVEPOINT s{len(self.tx['marks']) - 1}")
         self.tx["marks"].pop()
 
     def commit(self):
@@ -125,7 +126,7 @@ class Session:
         if self.tx["implicit"]:
             return self._close("committed")
         try:
-            self._send("COMMIT")
+            self.send("COMMIT")
         except Refused as refusal:
             self.tx["commit_error"] = refusal.code
             return self._close("aborted")
@@ -133,7 +134,7 @@ class Session:
 
     def rollback(self):
         if not self.tx["implicit"]:
-            self._send("ROLLBACK")
+            self.send("ROLLBACK")
         return self._close("aborted")
 
     def prepare(self, then_commit):
@@ -141,11 +142,11 @@ class Session:
         name = f"{self.number}-{self.txs}"
         self._intend()
         try:
-            self._send(f"PREPARE TRANSACTION '{name}'")
+            self.send(f"PREPARE TRANSACTION '{name}'")
         except Refused as refusal:
             self.tx["commit_error"] = refusal.code
             return self._close("aborted")
-        self._send(f"{'COMMIT' if then_commit else 'ROLLBACK'} PREPARED '{name}'")
+        self.send(f"{'COMMIT' if then_commit else 'ROLLBACK'} PREPARED '{name}'")
         return self._close("committed" if then_commit else "aborted")
 
     def vanish(self):
@@ -196,6 +197,7 @@ class Session:
 
     def _close(self, outcome):
         tx, self.tx = self.tx, None
+        self.last = tx
         tx["end"] = instant()
         tx["outcome"] = outcome
         del tx["marks"]
@@ -207,7 +209,7 @@ class Session:
             wire.shutdown(socket.SHUT_RDWR)
         self.connection.close()
 
-    def _send(self, sql, parameters=None):
+    def send(self, sql, parameters=None):
         try:
             cursor = self.connection.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
@@ -223,7 +225,7 @@ class Session:
         to functions of the refusal that say what it means."""
         op = {"verb": verb, "start": instant()}
         try:
-            rows = self._send(sql, parameters)
+            rows = self.send(sql, parameters)
             op["end"] = instant()
             op["steps"] = steps(rows, op["start"])
             return rows
@@ -241,7 +243,7 @@ class Session:
                 self.tx["ops"].append(op)
 
     def new_id(self):
-        return self._send("SELECT x_jobs.new_id() AS id")[0]["id"]
+        return self.send("SELECT x_jobs.new_id() AS id")[0]["id"]
 
     def enqueue(self, name, token, *, key=None, tenant=None, queue="default", delay=0.0, run_at=None, priority=None,
                 max_attempts=3, on_conflict="dedupe", expires_at=None, tags=None, own_id=None):
@@ -252,8 +254,8 @@ class Session:
             row = rows[0]
             if not row["deduped"]:
                 return [{"job": row["id"], "step": "inserted", "state": self._first_state(run_at, delay, start), "due": due,
-                         "max_attempts": max_attempts, "expires": expires_at, **facts}]
-            if own_id is not None and row["id"] == own_id:
+                         "max_attempts": max_attempts, "expires": expires_at, "own": own_id is not None, **facts}]
+            if own_id is not None and str(row["id"]) == str(own_id):
                 return [{"job": row["id"], "step": "exists"}]
             replaced = {"due": due, "token": token} if on_conflict == "replace" else {}
             return [{"job": row["id"], "step": "replaced" if replaced else "live", "expect": facts, **replaced}]
@@ -370,10 +372,11 @@ class Session:
 
     def guard(self, held):
         """Guards the transaction, and writes a business row that must not survive a lost lease."""
+        step = {"job": held["id"], "claim": held["claim"], "worker": held["worker"]}
         self.call("guard", "SELECT x_jobs.guard(%s, %s, %s)", [held["id"], held["worker"], held["claim"]],
-                  lambda _rows, _start: [{"job": held["id"], "claim": held["claim"], "worker": held["worker"],
-                                          "step": "guarded"}])
-        self._send("INSERT INTO notes (client, tx, job_id, claim) VALUES (%s, %s, %s, %s)",
+                  lambda _rows, _start: [{**step, "step": "guarded"}],
+                  {"XJ102": lambda _refusal: [{**step, "step": "not held"}]})
+        self.send("INSERT INTO notes (client, tx, job_id, claim) VALUES (%s, %s, %s, %s)",
                    [self.number, self.tx["tx"], held["id"], held["claim"]])
 
     def ack(self, held, duration=0.0):

@@ -23,10 +23,10 @@ sub walk
 		'SELECT x_jobs.nack(id, \'w\', claim, error => \'again\') FROM held',
 		"TRUNCATE held; INSERT INTO held SELECT id, claim, attempt FROM x_jobs.claim(ARRAY['$queue'], 'w')",
 		'SELECT landed, outcome FROM held, x_jobs.fail(id, \'w\', claim, \'once more\', retry_after => \'0\')',
-		'SELECT state, claim FROM held, x_jobs.job(id)',
+		'SELECT j.state, j.claim FROM held, x_jobs.job(id) AS j',
 		"CALL x_jobs.wait(ARRAY['no such queue'], '10 ms')",
 		"SELECT count(*) FROM x_jobs.claim(ARRAY['no such queue'], 'w', wait => '10 ms')",
-		"SELECT state FROM held, x_jobs.cancel(id)",
+		'SELECT j.state FROM held, x_jobs.cancel(id) AS j',
 		"SELECT queue, ready, running FROM x_jobs.stats() WHERE queue = '$queue'",
 		'DROP TABLE held');
 }
@@ -71,8 +71,8 @@ is_deeply(fingerprint($server, 'postgres'), $before, 'C-052 a rolled-back DROP E
 is($early->sql("SELECT idempotency_key FROM x_jobs.claim(ARRAY['kept'], 'w')"), 'kept', 'C-052 and the jobs are claimed as before');
 
 # A drop waits for the transaction of a claim, and no longer.
-$early->sql('BEGIN');
-$early->sql("SELECT count(*) FROM x_jobs.claim(ARRAY['plain'], 'w')");
+$early->sql("SELECT x_jobs.enqueue('work', '1', 'open', queue => 'open')");
+is($early->sql("BEGIN; SELECT idempotency_key FROM x_jobs.claim(ARRAY['open'], 'w')"), 'open', 'a claim in an open transaction');
 $dropper->send('DROP EXTENSION x_jobs');
 ok( wait_until(
 		sub {

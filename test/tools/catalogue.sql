@@ -51,4 +51,4 @@ WITH space AS (
       FROM pg_extension, unnest(extconfig, extcondition) AS extconfig (relation, filter)
      WHERE extname = 'x_jobs'
 )
-SELECT concat_ws(' ', kind, called, what) FROM fact ORDER BY 1 COLLATE "C";
+SELECT concat_ws(' ', kind, called, what) FROM fact ORDER BY concat_ws(' ', kind, called, what) COLLATE "C";

@@ -1,5 +1,5 @@
 // See rights.hpp. Grants come from the backend's mirror; memberships from the server's own cache.
-#include "access/rights.hpp"
+#include "rights/rights.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "pg/function.hpp"
 #include "store/relations.hpp"
 
-namespace x_jobs::access {
+namespace x_jobs::rights {
 
 namespace {
 
@@ -18,12 +18,17 @@ struct Wording {
 };
 
 constexpr std::array<Wording, 3> kWordings{{
-    {"producing jobs of x_jobs", "The owner of the extension can run SELECT x_jobs.grant_producer('role')."},
-    {"working on jobs of x_jobs", "The owner of the extension can run SELECT x_jobs.grant_worker('role')."},
-    {"operating x_jobs", "The owner of the extension can run SELECT x_jobs.grant_operator('role')."},
+    {"producing jobs of x_jobs",
+     "The owner of the extension can run SELECT x_jobs.grant_producer('role')."},
+    {"working on jobs of x_jobs",
+     "The owner of the extension can run SELECT x_jobs.grant_worker('role')."},
+    {"operating x_jobs",
+     "The owner of the extension can run SELECT x_jobs.grant_operator('role')."},
 }};
 
-bool owns_extension() { return superuser() || has_privs_of_role(GetUserId(), store::owner()); }
+bool owns_extension() {
+    return superuser() || has_privs_of_role(GetUserId(), store::owner());
+}
 
 bool holds(const store::mirror::Grant &grant, Capability capability) {
     return grant.capability == capability && has_privs_of_role(GetUserId(), grant.role);
@@ -37,10 +42,18 @@ void require(Capability capability) {
         return;
     }
     const auto grants = store::mirror::grants();
-    if (std::none_of(grants.begin(), grants.end(), [&](const auto &grant) { return holds(grant, capability); })) {
+    if (std::none_of(grants.begin(), grants.end(),
+                     [&](const auto &grant) { return holds(grant, capability); })) {
         const Wording &wording = kWordings[static_cast<std::size_t>(capability)];
         errors::permission_denied(wording.what, wording.hint);
     }
+}
+
+void require_for_write(Capability capability, const char *verb) {
+    PreventCommandIfReadOnly(verb);
+    PreventCommandIfParallelMode(verb);
+    PreventCommandDuringRecovery(verb);
+    require(capability);
 }
 
 bool may_work(std::string_view queue) {
@@ -56,7 +69,8 @@ bool may_work(std::string_view queue) {
 void require_queue(std::string_view queue) {
     if (!may_work(queue)) {
         errors::permission_denied("a queue of x_jobs",
-                                  "The owner of the extension can run SELECT x_jobs.grant_worker('role', ARRAY['queue']).");
+                                  "The owner of the extension can run SELECT "
+                                  "x_jobs.grant_worker('role', ARRAY['queue']).");
     }
 }
 
@@ -69,4 +83,4 @@ void require_owner() {
 
 X_JOBS_SQL_FUNCTION(x_jobs_require_owner, require_owner)
 
-}  // namespace x_jobs::access
+}  // namespace x_jobs::rights

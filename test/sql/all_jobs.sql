@@ -1,0 +1,35 @@
+-- If this failed, live and finished jobs would not be one list.
+-- OPR-1 ROW-1
+\set VERBOSITY default
+SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = 'x_jobs.all_jobs'::regclass AND attnum > 0 ORDER BY attnum;
+-- The view and the type x_jobs.job agree, column by column.
+SELECT v.attname, t.attname FROM pg_attribute AS v FULL JOIN (SELECT a.* FROM pg_attribute AS a JOIN pg_type AS t ON t.typrelid = a.attrelid WHERE t.oid = 'x_jobs.job'::regtype) AS t USING (attnum)
+ WHERE (v.attrelid = 'x_jobs.all_jobs'::regclass OR v.attrelid IS NULL) AND attnum > 0 AND (v.attname, v.atttypid) IS DISTINCT FROM (t.attname, t.atttypid);
+
+-- Empty, then normal: a live and a finished job, each once.
+SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'all_jobs';
+SELECT count(x_jobs.enqueue(n, to_jsonb(n), queue => 'all_jobs', dedupe => false)) FROM unnest(ARRAY['a done', 'b running', 'c waiting']) AS n;
+SELECT x_jobs.ack(id, 'worker-1', claim, '1') FROM x_jobs.claim(ARRAY['all_jobs'], 'worker-1');
+SELECT name FROM x_jobs.claim(ARRAY['all_jobs'], 'worker-1');
+SELECT name, state, input, claim, worker_id, tenant_id, result, finished_at IS NOT NULL AS finished FROM x_jobs.all_jobs WHERE queue = 'all_jobs' ORDER BY id;
+SELECT bool_and(a = j) AS as_job_shows_it FROM x_jobs.all_jobs AS v, LATERAL (SELECT v.*) AS a, x_jobs.job(v.id) AS j WHERE v.queue = 'all_jobs';
+
+-- Wrong: it cannot be written.
+UPDATE x_jobs.all_jobs SET state = 'ready' WHERE queue = 'all_jobs';
+\echo :LAST_ERROR_SQLSTATE
+DELETE FROM x_jobs.all_jobs WHERE queue = 'all_jobs';
+\echo :LAST_ERROR_SQLSTATE
+
+-- An operator may read it; it is forbidden to all others.
+BEGIN;
+CREATE ROLE regress_x_jobs_operator;
+CREATE ROLE regress_x_jobs_worker;
+SELECT x_jobs.grant_operator('regress_x_jobs_operator');
+SELECT x_jobs.grant_worker('regress_x_jobs_worker');
+SET LOCAL ROLE regress_x_jobs_operator;
+SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'all_jobs';
+RESET ROLE;
+SET LOCAL ROLE regress_x_jobs_worker;
+SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'all_jobs';
+ROLLBACK;
+\echo :LAST_ERROR_SQLSTATE

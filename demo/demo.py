@@ -37,6 +37,8 @@ LONG_SECONDS = 2.5
 # A redelivered job is worked slowly, so that the worker that lost it settles late while the new one still holds it.
 AGAIN_SECONDS = 1.0
 LAPSES = (40, 80, 120)  # the forgetful worker lets the lease of these of its jobs lapse
+DOOM = 1 / 12  # after this share of the lines the doomed worker begins a job that it will not live to finish
+DOOM_SECONDS = 30.0
 ROUNDS = 400
 
 SCHEMA = """
@@ -117,13 +119,14 @@ def produce(options):
 
 
 class DemoWorker(Worker):
-    """The worker of the examples, with a log on disk and, for one of the four, a bad memory for its leases."""
+    """The worker of the examples, with a log on disk. One of the four forgets a lease now and then, one is doomed."""
 
     def __init__(self, options):
         super().__init__(options.conninfo, ["lines"], batch=4, visibility=VISIBILITY, wait=2.0, grace=10.0,
                          worker_id=options.name)
         self.log = Log(options.folder / f"{options.name}.log")
-        self.forgetful = options.forgetful
+        self.forgetful = options.name == "forgetful"
+        self.doomed_at = int(options.lines * DOOM) if options.name == "doomed" else None
         self.begun = 0
         self.forgotten = None
         self.handler("digest")(self.digest_line)
@@ -138,6 +141,9 @@ class DemoWorker(Worker):
         if self.forgetful and self.begun in LAPSES:
             self.let_lease_lapse(job)
             seconds = 0.0
+        elif self.begun == self.doomed_at:
+            self.report("doomed", job)
+            seconds = DOOM_SECONDS
         elif job.attempt > 1:
             seconds = AGAIN_SECONDS
         else:
@@ -260,7 +266,7 @@ def run(options):
         troubles = []
         try:
             for name in WORKERS:
-                clients.start(name, "work", "--name", name, *(["--forgetful"] if name == "forgetful" else []))
+                clients.start(name, "work", "--name", name)
             clients.start("producer", "produce")
             conduct(connection, clients, len(lines), screen, troubles)
             troubles += [f"{name} did not end cleanly, see {name}.err" for name in clients.drain()]
@@ -282,8 +288,9 @@ def conduct(connection, clients, expected, screen, troubles):
         ).fetchone()
         screen.progress(f"{time.monotonic() - began:5.1f} s   committed {stored:5}   done {done:5}   running {running:3}   "
                         f"redelivered {again:3}")
-        if "doomed" in clients.running and done > expected * 0.35:
-            kill_holding(connection, clients, screen)
+        if "doomed" in clients.running and begun_its_last(clients.options.folder):
+            clients.kill("doomed")
+            screen.say("   worker doomed: SIGKILL in the middle of a job")
         for name in clients.fallen():
             troubles.append(f"{name} fell over, see {name}.err")
             clients.running.pop(name)
@@ -296,17 +303,9 @@ def conduct(connection, clients, expected, screen, troubles):
         time.sleep(0.25)
 
 
-def kill_holding(connection, clients, screen):
-    """Kills the doomed worker while the database says that it holds jobs."""
-    for _ in range(200):
-        held = connection.execute(
-            "SELECT count(*) FROM x_jobs.jobs(state => 'running') WHERE worker_id = 'doomed'"
-        ).fetchone()[0]
-        if held:
-            break
-        time.sleep(0.01)
-    clients.kill("doomed")
-    screen.say(f"   worker doomed: SIGKILL while it held {held} jobs")
+def begun_its_last(folder):
+    log = folder / "doomed.log"
+    return log.exists() and any(entry["event"] == "doomed" for entry in read_log(log))
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def report(connection, options, source, lines, troubles):
     produced = read_log(options.folder / "producer.log")
     committed = {entry["line"] for entry in produced if entry["event"] == "committed"}
     rolled_back = {entry["line"]: entry["job"] for entry in produced if entry["event"] == "rolled back"}
-    worked = [entry for name in WORKERS for entry in read_log(options.folder / f"{name}.log")]
+    worked = [{"worker": name, **entry} for name in WORKERS for entry in read_log(options.folder / f"{name}.log")]
     claims = {str(job_id): claim for job_id, claim in connection.execute("SELECT id, claim FROM x_jobs.all_jobs")}
     settles = Settles(worked, claims)
 
@@ -358,6 +357,8 @@ def report(connection, options, source, lines, troubles):
         ("done", done, f"acks in the workers' logs {settles.acked}", done == enqueued),
         ("redelivered", redelivered, f"seen in the workers' logs {settles.seen_again}",
          redelivered >= settles.seen_again > 0),
+        ("held by the killed worker", settles.left_by("doomed"), f"done by others {settles.taken_over('doomed')}",
+         settles.left_by("doomed") == settles.taken_over("doomed") > 0),
         ("late settles refused", settles.late_refused, "", settles.late_refused > 0),
         ("late settles that landed", settles.late_landed, f"effects under a claim that was not the last: {stale}",
          settles.late_landed == 0 and stale == 0),
@@ -384,6 +385,8 @@ class Settles:
     """What the workers' logs say about claims and settles, judged by the last claim that the database knows of."""
 
     def __init__(self, entries, last_claims):
+        self.entries = entries
+        self.last_claims = last_claims
         handed_out = Counter()
         claims_seen = defaultdict(set)
         for entry in entries:
@@ -403,17 +406,29 @@ class Settles:
         self.renewed = sum(entry["event"] == "renewed" for entry in entries)
         self.outlived = sum(entry["seconds"] > VISIBILITY for entry in acked)
 
+    def _left(self, worker):
+        """(job, claim) of what the worker held to its end."""
+        of = lambda *events: {(entry["job"], entry["claim"]) for entry in self.entries
+                              if entry["worker"] == worker and entry["event"] in events}
+        return of("claimed") - of("acked", "refused", "failed", "released", "stopped")
+
+    def left_by(self, worker):
+        return len(self._left(worker))
+
+    def taken_over(self, worker):
+        done = {entry["job"] for entry in self.entries if entry["event"] == "acked" and entry["worker"] != worker}
+        return sum(job in done and self.last_claims.get(job, 0) > claim for job, claim in self._left(worker))
+
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=["run", "produce", "work"])
     parser.add_argument("--conninfo", required=True)
     parser.add_argument("--folder", required=True, type=Path)
-    parser.add_argument("--lines", type=int, default=4000)
+    parser.add_argument("--lines", type=int, default=3000)
     parser.add_argument("--rate", type=float, default=150)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--name")
-    parser.add_argument("--forgetful", action="store_true")
     options = parser.parse_args()
     if options.role == "produce":
         return produce(options)

@@ -19,15 +19,6 @@ Enqueued deduped_onto(const Row &row) {
     return {row.id(), row.get<core::Uuid>(Column::run_id), true};
 }
 
-std::optional<store::Key> key_of(const Row &row) {
-    const auto key = row.optional<std::string_view>(Column::idempotency_key);
-    if (!key) {
-        return std::nullopt;
-    }
-    return store::Key{row.get<std::string_view>(Column::name),
-                      row.get<std::string_view>(Column::tenant_id), *key};
-}
-
 // Gives a waiting job the new input, time and priority; `changed` when it moved on meanwhile.
 store::WriteResult replace(store::Live &live, Row &holder, const Request &request) {
     for (const Column column : {Column::input, Column::run_at, Column::priority, Column::state}) {
@@ -47,8 +38,7 @@ store::WriteResult replace(store::Live &live, Row &holder, const Request &reques
 std::optional<Enqueued> meet(store::Live &live, Row &holder, const Request &request) {
     const auto state = holder.state();
     if (request.on_conflict == OnConflict::error) {
-        const Datum id = DirectFunctionCall1(uuid_out, holder.raw(Column::id).datum);
-        errors::raise(errors::Code::job_duplicate, {DatumGetCString(id)});
+        refuse_duplicate(holder);
     }
     if (request.on_conflict == OnConflict::replace && state && core::is_waiting(*state) &&
         replace(live, holder, request) != store::WriteResult::done) {
@@ -109,6 +99,11 @@ core::Uuid new_id() {
     return core::make_uuid7(identity_clock, clock::unix_micros(), random);
 }
 
+void refuse_duplicate(const Row &holder) {
+    const Datum id = DirectFunctionCall1(uuid_out, holder.raw(Column::id).datum);
+    errors::raise(errors::Code::job_duplicate, {DatumGetCString(id)});
+}
+
 Enqueued enqueue_one(store::Live &live, Request &request) {
     Row &row = request.row;
     if (!request.has_own_id) {
@@ -118,7 +113,7 @@ Enqueued enqueue_one(store::Live &live, Request &request) {
         row.set(Column::run_id, new_id());
     }
     store::ensure_queue(row.queue());
-    const std::optional<store::Key> key = key_of(row);
+    const std::optional<store::Key> key = store::key_of(row);
     for (;;) {
         if (request.has_own_id) {
             if (const auto found = find_own_id(live, request)) {

@@ -19,6 +19,9 @@ struct Enqueued {
 // that.
 Enqueued enqueue_one(store::Live &live, Request &request);
 
+// Raises X_JOB_DUPLICATE, naming the job that holds the key.
+[[noreturn]] void refuse_duplicate(const store::Row &holder);
+
 // Makes the next id of this backend.
 core::Uuid new_id();
 

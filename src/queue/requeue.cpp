@@ -2,6 +2,7 @@
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
 #include "errors/errors.hpp"
+#include "queue/insert.hpp"
 #include "rights/rights.hpp"
 #include "store/history.hpp"
 #include "store/live.hpp"
@@ -15,20 +16,6 @@ namespace {
 
 using store::Column;
 using store::Row;
-
-[[noreturn]] void refuse_duplicate(const Row &holder) {
-    const Datum id = DirectFunctionCall1(uuid_out, holder.raw(Column::id).datum);
-    errors::raise(errors::Code::job_duplicate, {DatumGetCString(id)});
-}
-
-std::optional<store::Key> key_of(const Row &row) {
-    const auto key = row.optional<std::string_view>(Column::idempotency_key);
-    if (!key) {
-        return std::nullopt;
-    }
-    return store::Key{row.get<std::string_view>(Column::name),
-                      row.get<std::string_view>(Column::tenant_id), *key};
-}
 
 void refuse_live(store::Live &live, const core::Uuid &id) {
     Row row;
@@ -59,7 +46,7 @@ void insert(store::Live &live, Row &row) {
         CHECK_FOR_INTERRUPTS();
         Row holder;
         refuse_live(live, row.id());
-        if (const auto key = key_of(row); key && live.find_fresh(*key, holder)) {
+        if (const auto key = store::key_of(row); key && live.find_fresh(*key, holder)) {
             refuse_duplicate(holder);
         }
         live.wait_for_key(row, arbiters);
@@ -77,7 +64,7 @@ std::optional<Datum> move(pg::Call call, store::Live &live, const core::Uuid &id
         errors::raise(errors::Code::job_not_found);
     }
     Row holder;
-    if (const auto key = key_of(row); key && live.find(*key, holder)) {
+    if (const auto key = store::key_of(row); key && live.find(*key, holder)) {
         refuse_duplicate(holder);
     }
     std::optional<Datum> answer;

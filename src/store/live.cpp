@@ -18,6 +18,15 @@ std::span<const bool> nulls_of(const Row &row) {
 
 }  // namespace
 
+std::optional<Key> key_of(const Row &row) {
+    const auto key = row.optional<std::string_view>(Column::idempotency_key);
+    if (!key) {
+        return std::nullopt;
+    }
+    return Key{row.get<std::string_view>(Column::name),
+               row.get<std::string_view>(Column::tenant_id), *key};
+}
+
 Live Live::open() {
     Live live;
     live.table_ = Table::open("jobs", kLiveColumns);

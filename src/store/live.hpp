@@ -14,6 +14,9 @@ struct Key {
     std::string_view idempotency_key;
 };
 
+// The key of a row; nothing when it has none.
+std::optional<Key> key_of(const Row &row);
+
 class Live {
    public:
     static Live open();

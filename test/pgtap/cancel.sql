@@ -1,5 +1,5 @@
 -- If this failed, a cancelled job would run to its end all the same, or a finished one would be rewritten.
-SELECT plan(62);
+SELECT plan(58);
 
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s') RETURNS x_jobs.claimed_job LANGUAGE sql AS $$
     SELECT x_jobs.enqueue('job.' || named, '{"n": 1}', 'key of ' || named, named);
@@ -55,7 +55,7 @@ SELECT is(((after).run_at, (after).attempt, (after).claim, (after).created_at, (
 SELECT is(deduped, false, 'CANCEL-5 cancel frees the key of a ' || state || ' job') FROM cancelled, x_jobs.enqueue('job.' || cancelled.state, idempotency_key => 'key of ' || cancelled.state, queue => 'new') ORDER BY state;
 SELECT is_empty('SELECT * FROM x_jobs.claim(ARRAY[''ready'', ''delayed'', ''running'', ''suspended''], ''w2'', 10)', 'CANCEL-1 a cancelled job is not handed out');
 SELECT is_empty('SELECT * FROM _x_jobs.tally WHERE name NOT IN (''job.running'', ''job.suspended'')', 'CANCEL-5 cancel adds nothing to the counters');
-SELECT results_eq('SELECT name, outcome::text FROM _x_jobs.tally ORDER BY name', 'VALUES (''job.running'', ''r''), (''job.suspended'', ''r'')', 'CANCEL-5 (only the two retries of before are counted)');
+SELECT is((SELECT string_agg(name || ' ' || outcome::text, ', ' ORDER BY name) FROM _x_jobs.tally), 'job.running r, job.suspended r', 'CANCEL-5 (only the two retries of before are counted)');
 
 -- A running body learns of it.
 SELECT id, claim FROM sample WHERE state = 'running' \gset

@@ -1,5 +1,5 @@
 -- If this failed, a healthy worker would lose its job in the middle of a run, or a worker that lost it would never be told.
-SELECT plan(57);
+SELECT plan(55);
 
 -- A job of the named queue, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s', attempts integer DEFAULT 3) RETURNS x_jobs.claimed_job

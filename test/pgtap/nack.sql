@@ -1,5 +1,5 @@
 -- If this failed, a failing job would be lost, retried at the wrong moment, or charged for attempts that were not its own.
-SELECT plan(117);
+SELECT plan(113);
 
 -- A job of the named queue, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text, attempts integer DEFAULT 3, lease interval DEFAULT '30 s') RETURNS x_jobs.claimed_job

@@ -1,5 +1,5 @@
 -- If this failed, an operator would be shown too little, too much, or a list in which jobs are missing or appear twice.
-SELECT plan(90);
+SELECT plan(95);
 
 -- SQLSTATE and DETAIL of a statement's error.
 CREATE FUNCTION pg_temp.refusal(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -164,7 +164,9 @@ BEGIN
         PERFORM x_jobs.ack(c.id, 'w', c.claim) FROM x_jobs.claim(ARRAY['walk'], 'w', 20) AS c;
         PERFORM x_jobs.claim(ARRAY['walk'], 'w2', 5);
         PERFORM x_jobs.enqueue('walk', queue => 'walk', dedupe => false) FROM generate_series(1, 10);
-        PERFORM x_jobs.cancel(cursor_id);
+        IF (x_jobs.job(cursor_id)).state IN ('ready', 'running') THEN
+            PERFORM x_jobs.cancel(cursor_id);
+        END IF;
         COMMIT;
         EXIT WHEN page > 100;
     END LOOP;

@@ -1,5 +1,5 @@
 -- If this failed, a batch of endings would be attributed to the wrong jobs, or failed jobs would be retried too early, too late or for ever.
-SELECT plan(118);
+SELECT plan(114);
 
 -- A job of the named queue, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text, attempts integer DEFAULT 3) RETURNS x_jobs.claimed_job LANGUAGE sql AS $$
@@ -177,7 +177,7 @@ CREATE FUNCTION pg_temp.refused_settlements(good_id uuid, good_claim bigint) RET
            ('id', 'a NULL id', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(NULL, good_claim, 'ack')]),
            ('claim', 'a NULL claim', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(good_id, NULL, 'ack')]),
            ('delay', 'a negative delay', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(good_id, good_claim, 'nack', delay => '-1 s')]),
-           ('retry_after', 'a negative retry_after', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(good_id, good_claim, 'fail', retry_after => '-1 s')]),
+           ('retry_after', 'a negative retry_after', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(good_id, good_claim, 'fail', error => 'no', retry_after => '-1 s')]),
            ('duration', 'a negative duration', ARRAY[pg_temp.settlement(good_id, good_claim, 'ack'), pg_temp.settlement(good_id, good_claim, 'ack', duration => '-1 s')])
 $$;
 SELECT matches(pg_temp.refusal(format('SELECT x_jobs.settle(%L, ''w'')', settlements)), '^XJ001 X_INVARIANT: ' || argument || ' ', 'ROW-18 settle refuses ' || what)

@@ -1,5 +1,5 @@
 -- If this failed, a backlog would be invisible, or an alarm would ring for work that is only waiting for its time.
-SELECT plan(34);
+SELECT plan(33);
 
 -- A job of the named queue, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text) RETURNS x_jobs.claimed_job LANGUAGE sql AS $$

@@ -1,5 +1,5 @@
 -- If this failed, the counters would not add up to what was settled.
-SELECT plan(48);
+SELECT plan(45);
 
 -- A job called and queued as named, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s', attempts integer DEFAULT 3) RETURNS x_jobs.claimed_job LANGUAGE sql AS $$

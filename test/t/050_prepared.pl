@@ -11,181 +11,219 @@ use JobServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my %between = (
-	'nothing' => sub { },
-	'a restart' => sub { $_[0]->restart },
-	'a crash' => sub { $_[0]->stop('immediate'); $_[0]->start });
+# The scripts below speak of a queue Q with three jobs: A, whose lease of worker w under claim 1 has lapsed, and B and C,
+# which wait. `prepare` runs in the transaction that is prepared; then `meanwhile`; then its end; then what follows it.
+my $claim = q{SELECT string_agg(idempotency_key || ' ' || claim, ', ') FROM x_jobs.claim(ARRAY['Q'], 'x', 10)};
+my $look = q{SELECT string_agg(concat_ws(' ', idempotency_key, state, claim, worker_id), ', ' ORDER BY id) FROM x_jobs.all_jobs WHERE queue = 'Q'};
+my $enqueue = q{SELECT x_jobs.enqueue('Q', '1', 'new', queue => 'Q', run_at => '2000-06-01 00:00+00')};
+my $again = q{SELECT deduped FROM x_jobs.enqueue('Q', '1', 'new', queue => 'Q')};
 
-my $claim = q{SELECT string_agg(idempotency_key || ' ' || claim, ', ') FROM x_jobs.claim(ARRAY['q'], 'x', 10)};
-my $look = q{SELECT string_agg(concat_ws(' ', idempotency_key, state, claim, worker_id), ', ' ORDER BY id) FROM x_jobs.all_jobs};
+my @scenarios = (
+	'enqueue' => {
+		prepare => [$enqueue],
+		meanwhile => [
+			[ $claim, 'a 2, b 1, c 1' ],
+			[ q{SELECT deduped FROM x_jobs.enqueue('Q', '1', 'unrelated', queue => 'Q', delay => '1 h')}, 'f' ] ],
+		committed => [ [ $claim, 'new 1' ], [ $again, 't' ] ],
+		rolled_back => [ [ $claim, '' ], [ $again, 'f' ] ] },
+	'claim' => {
+		prepare => [q{SELECT x_jobs.claim(ARRAY['Q'], 'p', 2)}],
+		meanwhile => [ [ $claim, 'c 1' ], [ $claim, '' ] ],
+		committed => [
+			[ $claim, '' ],
+			[ $look, 'a running 2 p, b running 1 p, c running 1 x' ],
+			[ q{SELECT x_jobs.ack('A', 'w', 1), x_jobs.ack('A', 'p', 2), x_jobs.ack('B', 'p', 1)}, 'f|t|t' ] ],
+		rolled_back => [ [ $claim, 'a 2, b 1' ] ] },
+	'ack' => {
+		prepare => [ q{SELECT x_jobs.ack('A', 'w', 1)}, q{INSERT INTO ledger VALUES ('Q')} ],
+		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
+		committed => [
+			[ $claim, '' ],
+			[ $look, 'a done 1, b running 1 x, c running 1 x' ],
+			[ q{SELECT count(*) FROM ledger WHERE entry = 'Q'}, '1' ],
+			[ q{SELECT x_jobs.ack('A', 'w', 1)}, 'f' ] ],
+		rolled_back => [
+			[ q{SELECT x_jobs.heartbeat('A', 'w', 1, '0')}, 't' ],
+			[ $claim, 'a 2' ],
+			[ q{SELECT count(*) FROM ledger WHERE entry = 'Q'}, '0' ] ] },
+	'an ack that is rolled back, seen by a claim only' => {
+		prepare => [q{SELECT x_jobs.ack('A', 'w', 1)}],
+		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
+		committed => [ [ $claim, '' ] ],
+		rolled_back => [ [ $claim, 'a 2' ] ] },
+	'a nack that gives back' => {
+		prepare => [q{SELECT x_jobs.nack('A', 'w', 1)}],
+		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
+		committed => [ [ $claim, 'a 2' ] ],
+		rolled_back => [ [ $claim, 'a 2' ] ] },
+	'heartbeat' => {
+		prepare => [q{SELECT x_jobs.heartbeat('A', 'w', 1, '1 h')}],
+		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
+		committed => [ [ $claim, '' ], [ q{SELECT x_jobs.ack('A', 'w', 1)}, 't' ] ],
+		rolled_back => [ [ $claim, 'a 2' ] ] },
+	'X-20 guard' => {
+		prepare => [ q{SELECT x_jobs.guard('A', 'w', 1)}, q{INSERT INTO ledger VALUES ('Q')} ],
+		meanwhile => [ [ $claim, 'b 1, c 1' ], [ $claim, '' ] ],
+		committed => [ [ q{SELECT count(*) FROM ledger WHERE entry = 'Q'}, '1' ], [ $claim, 'a 2' ] ],
+		rolled_back => [ [ q{SELECT count(*) FROM ledger WHERE entry = 'Q'}, '0' ], [ $claim, 'a 2' ] ] },
+	'cancel' => {
+		prepare => [q{SELECT x_jobs.cancel('B')}],
+		meanwhile => [ [ $claim, 'a 2, c 1' ] ],
+		committed => [ [ $claim, '' ], [ q{SELECT state FROM x_jobs.job('B')}, 'cancelled' ] ],
+		rolled_back => [ [ $claim, 'b 1' ] ] },
+	'a pause' => {
+		prepare => [q{SELECT x_jobs.pause_queue('Q')}],
+		meanwhile => [ [ $claim, 'a 2, b 1, c 1' ], [ q{SELECT x_jobs.release('B', 'x', 1)}, 't' ] ],
+		committed => [ [ $claim, '' ], [ q{SELECT x_jobs.resume_queue('Q')}, 't' ], [ $claim, 'b 2' ] ],
+		rolled_back => [ [ $claim, 'b 2' ] ] },
+	'subtransactions' => {
+		prepare => [
+			'SAVEPOINT one', q{SELECT x_jobs.ack('A', 'w', 1)}, 'ROLLBACK TO one',
+			'SAVEPOINT two', $enqueue, 'RELEASE two',
+			# The job that the transaction has just made is the first in order.
+			'SAVEPOINT three', q{SELECT x_jobs.claim(ARRAY['Q'], 'p', 1)} ],
+		meanwhile => [ [ $claim, 'a 2, b 1, c 1' ] ],
+		committed => [ [ q{SELECT state, worker_id FROM x_jobs.all_jobs WHERE idempotency_key = 'new' AND queue = 'Q'}, 'running|p' ], [ $claim, '' ] ],
+		rolled_back => [ [ q{SELECT count(*) FROM x_jobs.all_jobs WHERE idempotency_key = 'new' AND queue = 'Q'}, '0' ], [ $claim, '' ] ] });
 
-# Runs one scenario: jobs a (lapsed lease of w, claim 1) and b, c (waiting); then `prepare` in a transaction that is prepared;
-# then what is seen meanwhile; then the end; then what is seen after it. Without shared memory a rescan is not needed, as claims
-# scan from the front.
-sub scenario
+my $runs = 0;
+
+# Puts the queue and the ids of one run into a statement.
+sub of_run
 {
-	my ($server, $between, $end, $name, %script) = @_;
-	my $title = "$name, $between, $end";
-	$server->safe_psql('postgres', 'DELETE FROM _x_jobs.jobs; DELETE FROM _x_jobs.history; DELETE FROM _x_jobs.attempts; DELETE FROM ledger');
-	$server->safe_psql('postgres', 'SELECT x_jobs.resume_queue(queue) FROM x_jobs.paused()');
+	my ($sql, $run) = @_;
+	my %ids = map { $_ => job_id($run * 16 + ord($_)) } 'A' .. 'C';
+	$sql =~ s/'([ABC])'/'$ids{$1}'/g;
+	$sql =~ s/'Q'/'queue $run'/g;
+	return $sql;
+}
+
+# Every scenario with both ends, side by side in queues of their own, so that one restart serves all.
+sub all_scenarios
+{
+	my ($server, $between, $how) = @_;
+	my @prepared;
+	my @list = @scenarios;
 	my $setup = session($server);
-	$setup->sql("SELECT x_jobs.enqueue('work', '1', 'a', queue => 'q', run_at => '2001-01-01 00:00+00', id => '" . job_id(10) . "')");
-	$setup->sql("SELECT x_jobs.claim(ARRAY['q'], 'w', visibility_timeout => '0')");
-	$setup->sql("SELECT x_jobs.enqueue('work', '1', 'b', queue => 'q', run_at => '2001-01-02 00:00+00', id => '" . job_id(11) . "')");
-	$setup->sql("SELECT x_jobs.enqueue('work', '1', 'c', queue => 'q', run_at => '2001-01-03 00:00+00', id => '" . job_id(12) . "')");
-	$setup->sql('BEGIN');
-	for my $statement (@{ $script{prepare} })
+	while (my ($name, $script) = splice @list, 0, 2)
 	{
-		$setup->sql($statement);
-		is($setup->complaint, '', "$title: $statement") if $setup->complaint ne '';
+		for my $end ('COMMIT', 'ROLLBACK')
+		{
+			my $run = ++$runs;
+			my $title = "$how, $name, $end PREPARED";
+			for my $job ([ 'A', 'a', 1 ], [ 'B', 'b', 2 ], [ 'C', 'c', 3 ])
+			{
+				my ($id, $key, $day) = @$job;
+				$setup->sql(of_run("SELECT x_jobs.enqueue('Q', '1', '$key', queue => 'Q', run_at => '2001-01-0$day 00:00+00', id => '$id')", $run));
+				$setup->sql(of_run(q{SELECT x_jobs.claim(ARRAY['Q'], 'w', visibility_timeout => '0')}, $run)) if $id eq 'A';
+			}
+			$setup->sql('BEGIN');
+			for my $statement (@{ $script->{prepare} })
+			{
+				$setup->sql(of_run($statement, $run));
+				is($setup->complaint, '', "$title: $statement") if $setup->complaint ne '';
+			}
+			$setup->sql("PREPARE TRANSACTION 'run $run'");
+			is($setup->complaint, '', "$title: PREPARE TRANSACTION");
+			push @prepared, [ $run, $title, $end, $script ];
+		}
 	}
-	$setup->sql("PREPARE TRANSACTION 'scenario'");
-	if ($script{refused})
-	{
-		like($setup->complaint, $script{refused}, "$title: refused at PREPARE TRANSACTION");
-		is($server->safe_psql('postgres', $look), $script{after}, "$title: and nothing happened");
-		$setup->quit;
-		return;
-	}
-	is($setup->complaint, '', "$title: PREPARE TRANSACTION");
 	$setup->quit;
-	$between{$between}->($server);
+	$between->($server);
 	my $other = session($server);
-	for my $check (@{ $script{meanwhile} // [] })
+	$other->sql("SET lock_timeout = '10s'");
+	for (@prepared)
 	{
-		my ($sql, $right) = @$check;
-		is($other->sql("SET lock_timeout = '10s'; $sql") . $other->complaint, $right, "$title: meanwhile $sql");
-	}
-	$other->sql("$end 'scenario'");
-	is($other->complaint, '', "$title: ended");
-	my $after = $end eq 'COMMIT PREPARED' ? $script{committed} : $script{rolled_back};
-	for my $check (@$after)
-	{
-		my ($sql, $right) = @$check;
-		is($other->sql($sql) . $other->complaint, $right, "$title: after it $sql");
+		my ($run, $title, $end, $script) = @$_;
+		for my $check (@{ $script->{meanwhile} })
+		{
+			my ($sql, $right) = @$check;
+			is($other->sql(of_run($sql, $run)) . $other->complaint, $right, "$title: meanwhile $sql");
+		}
+		$other->sql("$end PREPARED 'run $run'");
+		is($other->complaint, '', "$title: ended");
+		for my $check (@{ $script->{ $end eq 'COMMIT' ? 'committed' : 'rolled_back' } })
+		{
+			my ($sql, $right) = @$check;
+			is($other->sql(of_run($sql, $run)) . $other->complaint, $right, "$title: after it $sql");
+		}
 	}
 	$other->quit;
 	return;
 }
 
-my $first = job_id(10);
-my $second = job_id(11);
-my $enqueue = "SELECT x_jobs.enqueue('work', '1', 'new', queue => 'q', run_at => '2000-06-01 00:00+00')";
-
-my @scenarios = (
-	'enqueue' => {
-		prepare => [ $enqueue ],
-		meanwhile => [
-			[ $claim, 'a 2, b 1, c 1' ],
-			[ "SELECT deduped FROM x_jobs.enqueue('work', '1', 'unrelated', queue => 'q', delay => '1 h')", 'f' ] ],
-		committed => [ [ $claim, 'new 1' ], [ "SELECT deduped FROM x_jobs.enqueue('work', '1', 'new')", 't' ] ],
-		rolled_back => [ [ $claim, '' ], [ "SELECT deduped FROM x_jobs.enqueue('work', '1', 'new')", 'f' ] ] },
-	'claim' => {
-		prepare => [ "SELECT x_jobs.claim(ARRAY['q'], 'p', 2)" ],
-		meanwhile => [ [ $claim, 'c 1' ], [ $claim, '' ] ],
-		committed => [
-			[ $claim, '' ],
-			[ $look, 'a running 2 p, b running 1 p, c running 1 x' ],
-			[ "SELECT x_jobs.ack('$first', 'w', 1), x_jobs.ack('$first', 'p', 2), x_jobs.ack('$second', 'p', 1)", 'f|t|t' ] ],
-		rolled_back => [ [ $claim, 'a 2, b 1' ] ] },
-	'ack' => {
-		prepare => [ "SELECT x_jobs.ack('$first', 'w', 1)", "INSERT INTO ledger VALUES ('effect')" ],
-		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
-		committed => [
-			[ $claim, '' ],
-			[ $look, 'a done 1, b running 1 x, c running 1 x' ],
-			[ 'SELECT count(*) FROM ledger', '1' ],
-			[ "SELECT x_jobs.ack('$first', 'w', 1)", 'f' ] ],
-		rolled_back => [ [ "SELECT x_jobs.heartbeat('$first', 'w', 1, '0')", 't' ], [ $claim, 'a 2' ], [ 'SELECT count(*) FROM ledger', '0' ] ] },
-	'a nack that gives back' => {
-		prepare => [ "SELECT x_jobs.nack('$first', 'w', 1)" ],
-		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
-		committed => [ [ $claim, 'a 2' ] ],
-		rolled_back => [ [ $claim, 'a 2' ] ] },
-	'heartbeat' => {
-		prepare => [ "SELECT x_jobs.heartbeat('$first', 'w', 1, '1 h')" ],
-		meanwhile => [ [ $claim, 'b 1, c 1' ] ],
-		committed => [ [ $claim, '' ], [ "SELECT x_jobs.ack('$first', 'w', 1)", 't' ] ],
-		rolled_back => [ [ $claim, 'a 2' ] ] },
-	'guard' => {
-		prepare => [ "SELECT x_jobs.guard('$first', 'w', 1)", "INSERT INTO ledger VALUES ('effect')" ],
-		meanwhile => [ [ $claim, 'b 1, c 1' ], [ $claim, '' ] ],
-		committed => [ [ 'SELECT count(*) FROM ledger', '1' ], [ $claim, 'a 2' ] ],
-		rolled_back => [ [ 'SELECT count(*) FROM ledger', '0' ], [ $claim, 'a 2' ] ] },
-	'cancel' => {
-		prepare => [ "SELECT x_jobs.cancel('$second')" ],
-		meanwhile => [ [ $claim, 'a 2, c 1' ] ],
-		committed => [ [ $claim, '' ], [ "SELECT state FROM x_jobs.job('$second')", 'cancelled' ] ],
-		rolled_back => [ [ $claim, 'b 1' ] ] },
-	'a pause' => {
-		prepare => [ "SELECT x_jobs.pause_queue('q')" ],
-		meanwhile => [ [ $claim, 'a 2, b 1, c 1' ], [ "SELECT x_jobs.release('$second', 'x', 1)", 't' ] ],
-		committed => [ [ $claim, '' ], [ "SELECT x_jobs.resume_queue('q')", 't' ], [ $claim, 'b 2' ] ],
-		rolled_back => [ [ $claim, 'b 2' ] ] },
-	'subtransactions' => {
-		prepare => [
-			'SAVEPOINT one', "SELECT x_jobs.ack('$first', 'w', 1)", 'ROLLBACK TO one',
-			'SAVEPOINT two', $enqueue, 'RELEASE two',
-			'SAVEPOINT three', "SELECT x_jobs.claim(ARRAY['q'], 'p', 1)" ],
-		# The claim took the job that the transaction itself had made, which is the first in order.
-		meanwhile => [ [ $claim, 'a 2, b 1, c 1' ] ],
-		committed => [ [ "SELECT state, worker_id FROM x_jobs.all_jobs WHERE idempotency_key = 'new'", 'running|p' ], [ $claim, '' ] ],
-		rolled_back => [ [ "SELECT count(*) FROM x_jobs.all_jobs WHERE idempotency_key = 'new'", '0' ], [ $claim, '' ] ] });
-
 for my $preload (1, 0)
 {
 	my $how = $preload ? 'preloaded' : 'not preloaded';
-	my $server = new_server("prepared_$preload", preload => $preload, conf => 'max_prepared_transactions = 5');
+	my $server = new_server("prepared_$preload", preload => $preload, conf => 'max_prepared_transactions = 40');
 	$server->safe_psql('postgres', 'CREATE TABLE ledger (entry text)');
 
-	my @list = @scenarios;
-	while (my ($name, $script) = splice @list, 0, 2)
+	all_scenarios($server, sub { }, $how);
+	all_scenarios($server, sub { $_[0]->restart }, "$how, a restart in between");
+	all_scenarios($server, sub { $_[0]->stop('immediate'); $_[0]->start }, "$how, a crash in between");
+
+	# X-20: a guard whose claim is gone refuses to be prepared; one whose job is being taken waits to see what becomes of it.
+	my $guard = session($server);
+	my $rival = session($server);
+	for my $rivals ([ '', 'COMMIT' ], [ 'BEGIN', 'COMMIT' ], [ 'BEGIN', 'ROLLBACK' ])
 	{
-		for my $between ('nothing', 'a restart', 'a crash')
+		my ($begin, $end) = @$rivals;
+		my $title = "$how, X-20 a guard against a re-claim " . ($begin ? "that is open and ends with $end" : 'that has committed');
+		$runs++;
+		$guard->sql(of_run(q{SELECT x_jobs.enqueue('Q', '1', 'a', queue => 'Q', id => 'A'); SELECT x_jobs.claim(ARRAY['Q'], 'w', visibility_timeout => '0')}, $runs));
+		$guard->sql(of_run(q{BEGIN; SELECT x_jobs.guard('A', 'w', 1); INSERT INTO ledger VALUES ('Q')}, $runs));
+		is($guard->complaint, '', "$title: set");
+		$rival->sql($begin) if $begin;
+		is($rival->sql(of_run($claim, $runs)), 'a 2', "$title: the lapsed job is taken by another");
+		my $pid = $guard->pid;
+		$guard->send("PREPARE TRANSACTION 'guarded $runs'");
+		if ($begin)
 		{
-			next if !$preload && $between ne 'nothing';
-			scenario($server, $between, $_, "$how: $name", %$script) for 'COMMIT PREPARED', 'ROLLBACK PREPARED';
+			ok($server->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE pid = $pid AND NOT granted"), "$title: PREPARE TRANSACTION waits");
+			$rival->sql($end);
 		}
+		$guard->result;
+		if ($end eq 'COMMIT')
+		{
+			like($guard->complaint, qr/ XJ102: .*X_JOB_LEASE_LOST: /s, "$title: refused at PREPARE TRANSACTION");
+			$guard->sql('ROLLBACK');
+		}
+		else
+		{
+			is($guard->complaint, '', "$title: prepared");
+			is($rival->sql(of_run($claim, $runs)), '', "$title: and the job cannot be taken from then on");
+			$guard->sql("COMMIT PREPARED 'guarded $runs'");
+		}
+		is($guard->sql(of_run(q{SELECT count(*) FROM ledger WHERE entry = 'Q'}, $runs)), $end eq 'COMMIT' ? '0' : '1', "$title: the effect");
 	}
+	$_->quit for $guard, $rival;
 
-	# X-20: a guard whose claim is gone refuses to be prepared.
-	scenario($server, 'nothing', 'COMMIT PREPARED', "$how: X-20 a guard of a wrong claim",
-		prepare => [ "SELECT x_jobs.guard('$first', 'w', 7)", "INSERT INTO ledger VALUES ('effect')" ],
-		refused => qr/ XJ102: .*X_JOB_LEASE_LOST: /s,
-		after => 'a running 1 w, b ready, c ready');
-	is($server->safe_psql('postgres', 'SELECT count(*) FROM ledger'), '0', "$how: X-20 and leaves no effect");
-
-	# Two prepared transactions at once; the second one's end makes its jobs claimable, not the first one's.
+	# Two prepared transactions at once; the end of one makes its job claimable and not the other's.
+	$runs++;
 	my $two = session($server);
-	$two->sql('DELETE FROM _x_jobs.jobs');
 	for my $n (1, 2)
 	{
-		$two->sql("BEGIN; SELECT x_jobs.enqueue('work', '1', 'k$n', queue => 'q', run_at => '2001-01-0$n 00:00+00'); PREPARE TRANSACTION 'p$n'");
-		is($two->complaint, '', "$how: transaction $n prepared");
+		$two->sql(of_run("BEGIN; SELECT x_jobs.enqueue('Q', '1', 'k$n', queue => 'Q', run_at => '2001-01-0$n 00:00+00'); PREPARE TRANSACTION 'p$n'", $runs));
+		is($two->complaint, '', "$how, transaction $n prepared");
 	}
-	$server->restart if $preload;
-	my $after = session($server);
-	is($after->sql($claim), '', "$how: nothing of two prepared transactions is claimable");
-	$after->sql("COMMIT PREPARED 'p2'");
-	is($after->sql($claim), 'k2 1', "$how: the job of the one that was committed is");
-	$after->sql("COMMIT PREPARED 'p1'");
-	is($after->sql($claim), 'k1 1', "$how: and then that of the other, though it sorts before");
-	$_->abandon for $two, $after;
+	is($two->sql(of_run($claim, $runs)), '', "$how, nothing of two prepared transactions is claimable");
+	$two->sql("COMMIT PREPARED 'p2'");
+	is($two->sql(of_run($claim, $runs)), 'k2 1', "$how, the job of the one that was committed is");
+	$two->sql("COMMIT PREPARED 'p1'");
+	is($two->sql(of_run($claim, $runs)), 'k1 1', "$how, and then that of the other, though it sorts before");
 
-	# A prepared enqueue holds its key: the second producer waits for it, here with a bound.
+	# A prepared enqueue holds its key: the next producer waits for it.
 	my $holder = session($server);
-	$holder->sql("BEGIN; SELECT x_jobs.enqueue('work', '1', 'held', queue => 'q'); PREPARE TRANSACTION 'held'");
-	$holder->sql("SET lock_timeout = '200ms'; SELECT x_jobs.enqueue('work', '1', 'held', queue => 'q')");
-	is($holder->sqlstate, '55P03', "$how: ENQ-16 an enqueue of the same key waits for a prepared one");
-	my $waiting = session($server);
-	$waiting->pid;
-	$waiting->send("SELECT deduped FROM x_jobs.enqueue('work', '1', 'held', queue => 'q')");
-	ok($server->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $waiting->{pid}"),
-		"$how: ENQ-16 and keeps waiting");
+	$holder->sql(of_run("BEGIN; $enqueue; PREPARE TRANSACTION 'held'", $runs));
+	$holder->sql(of_run("SET lock_timeout = '200ms'; $again", $runs));
+	is($holder->sqlstate, '55P03', "$how, ENQ-16 an enqueue of the same key waits for a prepared one");
+	my $pid = $two->pid;
+	$two->send(of_run($again, $runs));
+	ok($server->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"), "$how, ENQ-16 and keeps waiting");
 	$holder->sql("COMMIT PREPARED 'held'");
-	is($waiting->result, 't', "$how: ENQ-16 until it is committed, and is then deduped");
-	$_->quit for $holder, $waiting;
-	unlike(slurp_file($server->logfile), qr/PANIC|TRAP|terminated by signal/, "$how: no crash in the log");
+	is($two->result, 't', "$how, ENQ-16 until it is committed, and is then deduped");
+	$_->quit for $holder, $two;
+	unlike(slurp_file($server->logfile), qr/PANIC|TRAP|terminated by signal/, "$how, no crash in the log");
 	$server->stop;
 }
 

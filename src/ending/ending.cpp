@@ -5,6 +5,7 @@
 #include "pg/function.hpp"
 #include "rights/rights.hpp"
 #include "settings/settings.hpp"
+#include "store/queues.hpp"
 #include "wake/announce.hpp"
 
 namespace x_jobs::ending {
@@ -34,6 +35,8 @@ store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row 
     if (removed != store::WriteResult::done) {
         return removed;
     }
+    // Missing still if the transaction that was making it has rolled back.
+    store::ensure_queue(row.queue());
     row.set_state(ending.state);
     row.set(Column::updated_at, ending.at);
     row.set(Column::finished_at, ending.at);

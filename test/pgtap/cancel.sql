@@ -30,8 +30,10 @@ DECLARE
     named text;
     taken x_jobs.claimed_job;
 BEGIN
-    INSERT INTO sample SELECT 'ready', e.id FROM x_jobs.enqueue('job.ready', idempotency_key => 'key of ready', queue => 'ready') AS e;
-    INSERT INTO sample SELECT 'delayed', e.id FROM x_jobs.enqueue('job.delayed', idempotency_key => 'key of delayed', queue => 'delayed', delay => '1 h') AS e;
+    INSERT INTO sample SELECT 'ready', e.id FROM x_jobs.enqueue('job.ready', idempotency_key => 'key of ready',
+                            queue => 'ready') AS e;
+    INSERT INTO sample SELECT 'delayed', e.id FROM x_jobs.enqueue('job.delayed', idempotency_key => 'key of delayed',
+                            queue => 'delayed', delay => '1 h') AS e;
     FOREACH named IN ARRAY ARRAY['running', 'suspended'] LOOP
         taken := pg_temp.held(named);
         PERFORM x_jobs.nack(taken.id, 'w', taken.claim, error => 'first failure', stack => 'at line 1');
@@ -41,21 +43,33 @@ BEGIN
     PERFORM x_jobs.nack(taken.id, 'w', taken.claim, '1 h', park => true);
     UPDATE sample SET before = x_jobs.job(id);
 END $$;
-CREATE TEMP TABLE cancelled AS SELECT s.state, s.id, s.claim, s.before, x_jobs.cancel(s.id, CASE WHEN s.state IN ('running', 'delayed') THEN 'no longer wanted' END) AS after FROM sample AS s;
-SELECT is((before).state || ' -> ' || (after).state, state || ' -> cancelled', 'CANCEL-1 a ' || state || ' job can be cancelled') FROM cancelled ORDER BY state;
+CREATE TEMP TABLE cancelled AS SELECT s.state, s.id, s.claim, s.before,
+    x_jobs.cancel(s.id, CASE WHEN s.state IN ('running', 'delayed') THEN 'no longer wanted' END) AS after FROM sample AS s;
+SELECT is((before).state || ' -> ' || (after).state, state || ' -> cancelled', 'CANCEL-1 a ' || state || ' job can be cancelled')
+  FROM cancelled ORDER BY state;
 SELECT is(x_jobs.job(id), after, 'CANCEL-1 cancel answers the row as it is stored: ' || state) FROM cancelled ORDER BY state;
-SELECT ok((after).worker_id IS NULL AND (after).visible_at IS NULL AND (after).finished_at = (after).updated_at AND (after).updated_at > (before).updated_at,
+SELECT ok((after).worker_id IS NULL AND (after).visible_at IS NULL AND (after).finished_at = (after).updated_at
+          AND (after).updated_at > (before).updated_at,
           'CANCEL-1 the claim of a ' || state || ' job is released, its end recorded') FROM cancelled ORDER BY state;
-SELECT is((after).last_error, CASE WHEN state IN ('running', 'delayed') THEN 'no longer wanted' ELSE (before).last_error END, 'CANCEL-1 last error is replaced only if a reason is given: ' || state) FROM cancelled ORDER BY state;
-SELECT is((after).reason, CASE WHEN state IN ('running', 'delayed') THEN 'no longer wanted' END, 'CANCEL-1 the reason given is the reason of the row: ' || state) FROM cancelled ORDER BY state;
-SELECT is((after).last_error_stack, (before).last_error_stack, 'CANCEL-1 the stack is kept: ' || state) FROM cancelled ORDER BY state;
-SELECT is((before).last_error_stack, 'at line 1', 'CANCEL-1 (there was a stack to keep: ' || state || ')') FROM cancelled WHERE state IN ('running', 'suspended') ORDER BY state;
-SELECT is(((after).run_at, (after).attempt, (after).claim, (after).created_at, (after).input, (after).idempotency_key)::text, ((before).run_at, (before).attempt, (before).claim, (before).created_at, (before).input, (before).idempotency_key)::text,
+SELECT is((after).last_error, CASE WHEN state IN ('running', 'delayed') THEN 'no longer wanted' ELSE (before).last_error END,
+          'CANCEL-1 last error is replaced only if a reason is given: ' || state) FROM cancelled ORDER BY state;
+SELECT is((after).reason, CASE WHEN state IN ('running', 'delayed') THEN 'no longer wanted' END,
+          'CANCEL-1 the reason given is the reason of the row: ' || state) FROM cancelled ORDER BY state;
+SELECT is((after).last_error_stack, (before).last_error_stack, 'CANCEL-1 the stack is kept: ' || state) FROM cancelled
+ ORDER BY state;
+SELECT is((before).last_error_stack, 'at line 1', 'CANCEL-1 (there was a stack to keep: ' || state || ')') FROM cancelled
+ WHERE state IN ('running', 'suspended') ORDER BY state;
+SELECT is(((after).run_at, (after).attempt, (after).claim, (after).created_at, (after).input, (after).idempotency_key)::text,
+          ((before).run_at, (before).attempt, (before).claim, (before).created_at, (before).input, (before).idempotency_key)::text,
           'CANCEL-5 run_at, attempt and ordinal of a ' || state || ' job are kept') FROM cancelled ORDER BY state;
-SELECT is(deduped, false, 'CANCEL-5 cancel frees the key of a ' || state || ' job') FROM cancelled, x_jobs.enqueue('job.' || cancelled.state, idempotency_key => 'key of ' || cancelled.state, queue => 'new') ORDER BY state;
-SELECT is_empty('SELECT * FROM x_jobs.claim(ARRAY[''ready'', ''delayed'', ''running'', ''suspended''], ''w2'', 10)', 'CANCEL-1 a cancelled job is not handed out');
-SELECT is_empty('SELECT * FROM _x_jobs.tally WHERE name NOT IN (''job.running'', ''job.suspended'')', 'CANCEL-5 cancel adds nothing to the counters');
-SELECT is((SELECT string_agg(name || ' ' || outcome::text, ', ' ORDER BY name) FROM _x_jobs.tally), 'job.running r, job.suspended r', 'CANCEL-5 (only the two retries of before are counted)');
+SELECT is(deduped, false, 'CANCEL-5 cancel frees the key of a ' || state || ' job') FROM cancelled,
+    x_jobs.enqueue('job.' || cancelled.state, idempotency_key => 'key of ' || cancelled.state, queue => 'new') ORDER BY state;
+SELECT is_empty('SELECT * FROM x_jobs.claim(ARRAY[''ready'', ''delayed'', ''running'', ''suspended''], ''w2'', 10)',
+                'CANCEL-1 a cancelled job is not handed out');
+SELECT is_empty('SELECT * FROM _x_jobs.tally WHERE name NOT IN (''job.running'', ''job.suspended'')',
+                'CANCEL-5 cancel adds nothing to the counters');
+SELECT is((SELECT string_agg(name || ' ' || outcome::text, ', ' ORDER BY name) FROM _x_jobs.tally),
+          'job.running r, job.suspended r', 'CANCEL-5 (only the two retries of before are counted)');
 
 -- A running body learns of it.
 SELECT id, claim FROM sample WHERE state = 'running' \gset
@@ -88,7 +102,8 @@ BEGIN
         INSERT INTO sample (state, id, stored) VALUES (ending, taken.id, pg_temp.stored(taken.id));
     END LOOP;
 END $$;
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.cancel(%L, ''too late'')', id)), '^XJ006 X_JOB_NOT_CANCELLABLE: .*' || state, 'CANCEL-2 a ' || state || ' job is X_JOB_NOT_CANCELLABLE, naming the state') FROM sample ORDER BY state;
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.cancel(%L, ''too late'')', id)), '^XJ006 X_JOB_NOT_CANCELLABLE: .*' || state,
+               'CANCEL-2 a ' || state || ' job is X_JOB_NOT_CANCELLABLE, naming the state') FROM sample ORDER BY state;
 SELECT is(pg_temp.stored(id), stored, 'CANCEL-2 and not a column of it moves: ' || state) FROM sample ORDER BY state;
 
 -- Nobody's id.
@@ -105,7 +120,8 @@ SELECT x_jobs.heartbeat(:'id', 'w', :claim) AS held_within \gset
 ROLLBACK TO attempt;
 SELECT x_jobs.heartbeat(:'id', 'w', :claim) AS held_after \gset
 COMMIT;
-SELECT is(:'within' || ' ' || :'held_within' || ' ' || :'held_after', 'cancelled f t', 'CANCEL-4 a cancellation that was rolled back costs the worker nothing');
+SELECT is(:'within' || ' ' || :'held_within' || ' ' || :'held_after', 'cancelled f t',
+          'CANCEL-4 a cancellation that was rolled back costs the worker nothing');
 SELECT ok(x_jobs.ack(:'id', 'w', :claim), 'CANCEL-4 and its ack lands');
 
 SELECT * FROM finish();

@@ -1,27 +1,40 @@
--- If this failed, a client could not tell from an error what went wrong or what to do, or would find its keys and payloads in somebody's log.
+-- If this failed, a client could not tell from an error what went wrong or what to do, or would find its keys and
+-- payloads in somebody's log.
 SELECT plan(144);
 
 -- The codes of this build: a code is never used again and never changes its SQLSTATE.
 CREATE TEMP TABLE known (name text PRIMARY KEY, sqlstate text);
 INSERT INTO known VALUES
-    ('X_INVARIANT', 'XJ001'), ('X_IDEMPOTENCY_REQUIRED', 'XJ002'), ('X_JOB_DUPLICATE', 'XJ003'), ('X_ID_INVALID', 'XJ004'), ('X_JOB_NOT_FOUND', 'XJ005'),
-    ('X_JOB_NOT_CANCELLABLE', 'XJ006'), ('X_JOB_NOT_REQUEUEABLE', 'XJ007'), ('X_JOB_NOT_REMOVABLE', 'XJ008'), ('X_JOB_NOT_PROMOTABLE', 'XJ009'),
-    ('X_JOB_PAGE_INVALID', 'XJ010'), ('X_JOB_ROW_STATUS_UNKNOWN', 'XJ011'), ('X_JOB_CLAIM_QUEUES_EMPTY', 'XJ101'), ('X_JOB_LEASE_LOST', 'XJ102'),
+    ('X_INVARIANT', 'XJ001'), ('X_IDEMPOTENCY_REQUIRED', 'XJ002'), ('X_JOB_DUPLICATE', 'XJ003'), ('X_ID_INVALID', 'XJ004'),
+        ('X_JOB_NOT_FOUND', 'XJ005'),
+    ('X_JOB_NOT_CANCELLABLE', 'XJ006'), ('X_JOB_NOT_REQUEUEABLE', 'XJ007'), ('X_JOB_NOT_REMOVABLE', 'XJ008'),
+        ('X_JOB_NOT_PROMOTABLE', 'XJ009'),
+    ('X_JOB_PAGE_INVALID', 'XJ010'), ('X_JOB_ROW_STATUS_UNKNOWN', 'XJ011'), ('X_JOB_CLAIM_QUEUES_EMPTY', 'XJ101'),
+        ('X_JOB_LEASE_LOST', 'XJ102'),
     ('X_WAIT_IN_TRANSACTION', 'XJ103'), ('X_NOT_INSTALLED', 'XJ901'), ('X_VERSION_MISMATCH', 'XJ902');
 
 -- The table of errors.
-SELECT set_eq('SELECT name, sqlstate FROM _x_jobs.error_catalog()', 'SELECT name, sqlstate FROM known', 'X-17 the catalogue lists exactly the codes of this build, each with its own SQLSTATE');
+SELECT set_eq('SELECT name, sqlstate FROM _x_jobs.error_catalog()', 'SELECT name, sqlstate FROM known',
+              'X-17 the catalogue lists exactly the codes of this build, each with its own SQLSTATE');
 SELECT is((SELECT count(*) FROM _x_jobs.error_catalog()), (SELECT count(*) FROM known), 'X-17 each once');
-SELECT is((SELECT count(DISTINCT sqlstate) FROM _x_jobs.error_catalog()), (SELECT count(*) FROM known), 'X-17 no two names share a SQLSTATE');
+SELECT is((SELECT count(DISTINCT sqlstate) FROM _x_jobs.error_catalog()), (SELECT count(*) FROM known),
+          'X-17 no two names share a SQLSTATE');
 SELECT is((SELECT count(DISTINCT message) FROM _x_jobs.error_catalog()), (SELECT count(*) FROM known), 'X-17 nor a message');
-SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE sqlstate !~ ''^XJ[0-9]{3}$''', 'X-17 every SQLSTATE is of class XJ');
+SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE sqlstate !~ ''^XJ[0-9]{3}$''',
+                'X-17 every SQLSTATE is of class XJ');
 SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE name !~ ''^X_[A-Z]+(_[A-Z]+)*$''', 'X-17 every name is an X_ name');
-SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE message !~ ''^[a-z]'' OR message ~ ''[.!]$'' OR message ~ E''\n''', 'X-17 every message starts in lower case, has no full stop and fits a line');
-SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE COALESCE(detail, '''') !~ ''[.]$''', 'ERR-4 every detail is a sentence');
-SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE COALESCE(hint, '''') !~ ''^[A-Z].*[.]$''', 'ERR-4 every error has a hint, and it is a sentence');
-SELECT is_empty('SELECT unnest(ARRAY[''X_JOB_DUPLICATE'', ''X_IDEMPOTENCY_REQUIRED'', ''X_JOB_LEASE_LOST'', ''X_JOB_NOT_CANCELLABLE'', ''X_JOB_NOT_FOUND'', ''X_JOB_NOT_REQUEUEABLE'', ''X_JOB_NOT_REMOVABLE'',
-                  ''X_JOB_NOT_PROMOTABLE'', ''X_JOB_PAGE_INVALID'', ''X_JOB_CLAIM_QUEUES_EMPTY'', ''X_JOB_ROW_STATUS_UNKNOWN'']) EXCEPT SELECT name FROM _x_jobs.error_catalog()', 'ERR-1 the owned codes of what is built are there');
-SELECT is_empty('SELECT unnest(ARRAY[''X_INVARIANT'', ''X_ID_INVALID'']) EXCEPT SELECT name FROM _x_jobs.error_catalog()', 'ERR-3 so are the borrowed ones');
+SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE message !~ ''^[a-z]'' OR message ~ ''[.!]$'' OR message ~ E''\n''',
+                'X-17 every message starts in lower case, has no full stop and fits a line');
+SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE COALESCE(detail, '''') !~ ''[.]$''',
+                'ERR-4 every detail is a sentence');
+SELECT is_empty('SELECT name FROM _x_jobs.error_catalog() WHERE COALESCE(hint, '''') !~ ''^[A-Z].*[.]$''',
+                'ERR-4 every error has a hint, and it is a sentence');
+SELECT is_empty($$SELECT unnest(ARRAY['X_JOB_DUPLICATE', 'X_IDEMPOTENCY_REQUIRED', 'X_JOB_LEASE_LOST', 'X_JOB_NOT_CANCELLABLE',
+                                      'X_JOB_NOT_FOUND', 'X_JOB_NOT_REQUEUEABLE', 'X_JOB_NOT_REMOVABLE', 'X_JOB_NOT_PROMOTABLE',
+                                      'X_JOB_PAGE_INVALID', 'X_JOB_CLAIM_QUEUES_EMPTY', 'X_JOB_ROW_STATUS_UNKNOWN'])
+                  EXCEPT SELECT name FROM _x_jobs.error_catalog()$$, 'ERR-1 the owned codes of what is built are there');
+SELECT is_empty('SELECT unnest(ARRAY[''X_INVARIANT'', ''X_ID_INVALID'']) EXCEPT SELECT name FROM _x_jobs.error_catalog()',
+                'ERR-3 so are the borrowed ones');
 
 -- What a raised error carries.
 CREATE TYPE pg_temp.raised AS (sqlstate text, message text, detail text, hint text);
@@ -32,7 +45,8 @@ BEGIN
     EXECUTE statement;
     RAISE EXCEPTION 'no error' USING ERRCODE = 'ZZ000';
 EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS found_error.sqlstate = RETURNED_SQLSTATE, found_error.message = MESSAGE_TEXT, found_error.detail = PG_EXCEPTION_DETAIL, found_error.hint = PG_EXCEPTION_HINT;
+    GET STACKED DIAGNOSTICS found_error.sqlstate = RETURNED_SQLSTATE, found_error.message = MESSAGE_TEXT,
+        found_error.detail = PG_EXCEPTION_DETAIL, found_error.hint = PG_EXCEPTION_HINT;
     RETURN found_error;
 END $$;
 
@@ -50,39 +64,63 @@ CREATE TEMP TABLE cause (place serial, routine text, name text, argument text, s
 INSERT INTO cause (routine, name, argument, statement) VALUES
     ('enqueue', 'X_IDEMPOTENCY_REQUIRED', NULL, $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"')$$),
     ('enqueue', 'X_JOB_DUPLICATE', NULL, $$SELECT x_jobs.enqueue('job.live', '"SECRET"', 'SECRET-key', on_conflict => 'error')$$),
-    ('enqueue', 'X_ID_INVALID', NULL, $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', id => '11111111-2222-4333-8444-555555555555')$$),
-    ('enqueue', 'X_ID_INVALID', NULL, $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', run_id => '11111111-2222-4333-8444-555555555555')$$),
+    ('enqueue', 'X_ID_INVALID', NULL,
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', id => '11111111-2222-4333-8444-555555555555')$$),
+    ('enqueue', 'X_ID_INVALID', NULL,
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', run_id => '11111111-2222-4333-8444-555555555555')$$),
     ('enqueue', 'X_INVARIANT', 'name', $$SELECT x_jobs.enqueue(NULL, '"SECRET"', 'SECRET-key')$$),
     ('enqueue', 'X_INVARIANT', 'name', $$SELECT x_jobs.enqueue('SECRET' || repeat('n', 255), '"SECRET"', 'SECRET-key')$$),
     ('enqueue', 'X_INVARIANT', 'idempotency_key', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', '')$$),
-    ('enqueue', 'X_INVARIANT', 'idempotency_key', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET' || repeat('k', 1024))$$),
-    ('enqueue', 'X_INVARIANT', 'idempotency_key', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', dedupe => false)$$),
-    ('enqueue', 'X_INVARIANT', 'queue', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', 'SECRET' || repeat('q', 255))$$),
+    ('enqueue', 'X_INVARIANT', 'idempotency_key',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET' || repeat('k', 1024))$$),
+    ('enqueue', 'X_INVARIANT', 'idempotency_key',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', dedupe => false)$$),
+    ('enqueue', 'X_INVARIANT', 'queue',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', 'SECRET' || repeat('q', 255))$$),
     ('enqueue', 'X_INVARIANT', 'run_at', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', run_at => 'infinity')$$),
-    ('enqueue', 'X_INVARIANT', 'run_at', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', run_at => now(), delay => '1 s')$$),
+    ('enqueue', 'X_INVARIANT', 'run_at',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', run_at => now(), delay => '1 s')$$),
     ('enqueue', 'X_INVARIANT', 'delay', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', delay => '-1 s')$$),
     ('enqueue', 'X_INVARIANT', 'priority', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', priority => 10)$$),
-    ('enqueue', 'X_INVARIANT', 'max_attempts', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', max_attempts => 0)$$),
-    ('enqueue', 'X_INVARIANT', 'tenant_id', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', tenant_id => 'SECRET' || repeat('t', 255))$$),
-    ('enqueue', 'X_INVARIANT', 'on_conflict', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', on_conflict => 'SECRET')$$),
-    ('enqueue', 'X_INVARIANT', 'expires_at', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', expires_at => '-infinity')$$),
-    ('enqueue', 'X_INVARIANT', 'tags', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', tags => ARRAY['SECRET', NULL])$$),
-    ('enqueue', 'X_INVARIANT', 'traceparent', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', traceparent => 'SECRET' || repeat('t', 1024))$$),
-    ('enqueue', 'X_INVARIANT', 'enqueued_by', $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', enqueued_by => 'SECRET' || repeat('e', 255))$$),
-    ('enqueue', 'X_INVARIANT', 'input', $$SET LOCAL x_jobs.max_input_size = 20; SELECT x_jobs.enqueue('SECRET-name', '"SECRET SECRET SECRET"', 'SECRET-key')$$),
-    ('enqueue', 'X_NOT_INSTALLED', NULL, $$ALTER SCHEMA _x_jobs RENAME TO hidden; SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key')$$),
-    ('enqueue', 'X_VERSION_MISMATCH', NULL, $$ALTER TABLE _x_jobs.jobs ADD COLUMN unexpected text; SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key')$$),
+    ('enqueue', 'X_INVARIANT', 'max_attempts',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', max_attempts => 0)$$),
+    ('enqueue', 'X_INVARIANT', 'tenant_id',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', tenant_id => 'SECRET' || repeat('t', 255))$$),
+    ('enqueue', 'X_INVARIANT', 'on_conflict',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', on_conflict => 'SECRET')$$),
+    ('enqueue', 'X_INVARIANT', 'expires_at',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', expires_at => '-infinity')$$),
+    ('enqueue', 'X_INVARIANT', 'tags',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', tags => ARRAY['SECRET', NULL])$$),
+    ('enqueue', 'X_INVARIANT', 'traceparent',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', traceparent => 'SECRET' || repeat('t', 1024))$$),
+    ('enqueue', 'X_INVARIANT', 'enqueued_by',
+     $$SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key', enqueued_by => 'SECRET' || repeat('e', 255))$$),
+    ('enqueue', 'X_INVARIANT', 'input',
+     $$SET LOCAL x_jobs.max_input_size = 20; SELECT x_jobs.enqueue('SECRET-name', '"SECRET SECRET SECRET"', 'SECRET-key')$$),
+    ('enqueue', 'X_NOT_INSTALLED', NULL,
+     $$ALTER SCHEMA _x_jobs RENAME TO hidden; SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key')$$),
+    ('enqueue', 'X_VERSION_MISMATCH', NULL,
+     $$ALTER TABLE _x_jobs.jobs ADD COLUMN unexpected text; SELECT x_jobs.enqueue('SECRET-name', '"SECRET"', 'SECRET-key')$$),
     ('enqueue_many', 'X_IDEMPOTENCY_REQUIRED', NULL, $$SELECT x_jobs.enqueue_many('SECRET-name', '{"\"SECRET\""}')$$),
-    ('enqueue_many', 'X_JOB_DUPLICATE', NULL, $$SELECT x_jobs.enqueue_many('job.live', '{"\"SECRET\""}', '{SECRET-key}', on_conflict => 'error')$$),
+    ('enqueue_many', 'X_JOB_DUPLICATE', NULL,
+     $$SELECT x_jobs.enqueue_many('job.live', '{"\"SECRET\""}', '{SECRET-key}', on_conflict => 'error')$$),
     ('enqueue_many', 'X_INVARIANT', 'inputs', $$SELECT x_jobs.enqueue_many('SECRET-name', NULL, '{SECRET-key}')$$),
     ('enqueue_many', 'X_INVARIANT', 'idempotency_keys', $$SELECT x_jobs.enqueue_many('SECRET-name', '{1,2}', '{SECRET-key}')$$),
-    ('enqueue_many', 'X_INVARIANT', 'priority', $$SELECT x_jobs.enqueue_many('SECRET-name', '{1}', '{SECRET-key}', priority => -1)$$),
-    ('enqueue_many(new_job[])', 'X_IDEMPOTENCY_REQUIRED', NULL, $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"name": "SECRET"}')])$$),
-    ('enqueue_many(new_job[])', 'X_JOB_DUPLICATE', NULL, $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"name": "job.live", "idempotency_key": "SECRET-key", "on_conflict": "error"}')])$$),
-    ('enqueue_many(new_job[])', 'X_ID_INVALID', NULL, $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"name": "SECRET", "idempotency_key": "SECRET-key", "id": "11111111-2222-4333-8444-555555555555"}')])$$),
+    ('enqueue_many', 'X_INVARIANT', 'priority',
+     $$SELECT x_jobs.enqueue_many('SECRET-name', '{1}', '{SECRET-key}', priority => -1)$$),
+    ('enqueue_many(new_job[])', 'X_IDEMPOTENCY_REQUIRED', NULL,
+     $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"name": "SECRET"}')])$$),
+    ('enqueue_many(new_job[])', 'X_JOB_DUPLICATE', NULL,
+     $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job,
+                             '{"name": "job.live", "idempotency_key": "SECRET-key", "on_conflict": "error"}')])$$),
+    ('enqueue_many(new_job[])', 'X_ID_INVALID', NULL,
+     $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job,
+                             '{"name": "SECRET", "idempotency_key": "SECRET-key", "id": "11111111-2222-4333-8444-555555555555"}')])$$),
     ('enqueue_many(new_job[])', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.enqueue_many(NULL::x_jobs.new_job[])$$),
     ('enqueue_many(new_job[])', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.enqueue_many(ARRAY[NULL]::x_jobs.new_job[])$$),
-    ('enqueue_many(new_job[])', 'X_INVARIANT', 'name', $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"idempotency_key": "SECRET-key"}')])$$),
+    ('enqueue_many(new_job[])', 'X_INVARIANT', 'name',
+     $$SELECT x_jobs.enqueue_many(ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"idempotency_key": "SECRET-key"}')])$$),
     ('claim', 'X_JOB_CLAIM_QUEUES_EMPTY', NULL, $$SELECT x_jobs.claim('{}', 'SECRET-worker')$$),
     ('claim', 'X_INVARIANT', 'queues', $$SELECT x_jobs.claim(NULL, 'SECRET-worker')$$),
     ('claim', 'X_INVARIANT', 'queues', $$SELECT x_jobs.claim('{SECRET,NULL}', 'SECRET-worker')$$),
@@ -99,7 +137,8 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('heartbeat_many', 'X_INVARIANT', 'ids', $$SELECT x_jobs.heartbeat_many(NULL, 'SECRET-worker', '{}')$$),
     ('heartbeat_many', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.heartbeat_many('{}', NULL, '{}')$$),
     ('heartbeat_many', 'X_INVARIANT', 'claims', $$SELECT x_jobs.heartbeat_many('{TAKEN}', 'SECRET-worker', '{1,2}')$$),
-    ('heartbeat_many', 'X_INVARIANT', 'visibility_timeout', $$SELECT x_jobs.heartbeat_many('{TAKEN}', 'SECRET-worker', '{1}', NULL)$$),
+    ('heartbeat_many', 'X_INVARIANT', 'visibility_timeout',
+     $$SELECT x_jobs.heartbeat_many('{TAKEN}', 'SECRET-worker', '{1}', NULL)$$),
     ('guard', 'X_INVARIANT', 'id', $$SELECT x_jobs.guard(NULL, 'SECRET-worker', 1)$$),
     ('guard', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.guard('TAKEN', NULL, 1)$$),
     ('guard', 'X_INVARIANT', 'claim', $$SELECT x_jobs.guard('TAKEN', 'SECRET-worker', NULL)$$),
@@ -111,7 +150,8 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('ack', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.ack('TAKEN', NULL, 1, '"SECRET"')$$),
     ('ack', 'X_INVARIANT', 'claim', $$SELECT x_jobs.ack('TAKEN', 'SECRET-worker', NULL, '"SECRET"')$$),
     ('ack', 'X_INVARIANT', 'duration', $$SELECT x_jobs.ack('TAKEN', 'SECRET-worker', 1, '"SECRET"', '-1 s')$$),
-    ('ack', 'X_INVARIANT', 'result', $$SET LOCAL x_jobs.max_input_size = 20; SELECT x_jobs.ack('TAKEN', 'SECRET-worker', CLAIM, '"SECRET SECRET SECRET"')$$),
+    ('ack', 'X_INVARIANT', 'result',
+     $$SET LOCAL x_jobs.max_input_size = 20; SELECT x_jobs.ack('TAKEN', 'SECRET-worker', CLAIM, '"SECRET SECRET SECRET"')$$),
     ('nack', 'X_INVARIANT', 'id', $$SELECT x_jobs.nack(NULL, 'SECRET-worker', 1, error => 'SECRET')$$),
     ('nack', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.nack('TAKEN', NULL, 1, error => 'SECRET')$$),
     ('nack', 'X_INVARIANT', 'claim', $$SELECT x_jobs.nack('TAKEN', 'SECRET-worker', NULL, error => 'SECRET')$$),
@@ -128,11 +168,18 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('release', 'X_INVARIANT', 'delay', $$SELECT x_jobs.release('TAKEN', 'SECRET-worker', 1, '-1 s', 'SECRET')$$),
     ('settle', 'X_INVARIANT', 'settlements', $$SELECT x_jobs.settle(NULL, 'SECRET-worker')$$),
     ('settle', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.settle('{}', NULL)$$),
-    ('settle', 'X_INVARIANT', 'verb', $$SELECT x_jobs.settle(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement, '{"id": "TAKEN", "claim": 1, "verb": "SECRET", "error": "SECRET"}')], 'SECRET-worker')$$),
-    ('settle', 'X_INVARIANT', 'delay', $$SELECT x_jobs.settle(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement, '{"id": "TAKEN", "claim": 1, "verb": "nack", "delay": "-1 s", "error": "SECRET"}')], 'SECRET-worker')$$),
+    ('settle', 'X_INVARIANT', 'verb',
+     $$SELECT x_jobs.settle(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement,
+                             '{"id": "TAKEN", "claim": 1, "verb": "SECRET", "error": "SECRET"}')], 'SECRET-worker')$$),
+    ('settle', 'X_INVARIANT', 'delay',
+     $$SELECT x_jobs.settle(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement,
+                             '{"id": "TAKEN", "claim": 1, "verb": "nack", "delay": "-1 s", "error": "SECRET"}')],
+         'SECRET-worker')$$),
     ('exchange', 'X_JOB_CLAIM_QUEUES_EMPTY', NULL, $$SELECT x_jobs.exchange('{}', '{}', 'SECRET-worker')$$),
     ('exchange', 'X_INVARIANT', 'settlements', $$SELECT x_jobs.exchange(NULL, '{live}', 'SECRET-worker')$$),
-    ('exchange', 'X_INVARIANT', 'verb', $$SELECT x_jobs.exchange(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement, '{"id": "TAKEN", "claim": 1, "verb": "SECRET"}')], '{live}', 'SECRET-worker')$$),
+    ('exchange', 'X_INVARIANT', 'verb',
+     $$SELECT x_jobs.exchange(ARRAY[jsonb_populate_record(NULL::x_jobs.settlement,
+                             '{"id": "TAKEN", "claim": 1, "verb": "SECRET"}')], '{live}', 'SECRET-worker')$$),
     ('exchange', 'X_INVARIANT', 'queues', $$SELECT x_jobs.exchange('{}', NULL, 'SECRET-worker')$$),
     ('exchange', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.exchange('{}', '{live}', NULL)$$),
     ('exchange', 'X_INVARIANT', 'max_jobs', $$SELECT x_jobs.exchange('{}', '{live}', 'SECRET-worker', 10001)$$),
@@ -149,10 +196,12 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('promote', 'X_JOB_NOT_PROMOTABLE', NULL, $$SELECT x_jobs.promote('LIVE')$$),
     ('promote', 'X_JOB_NOT_PROMOTABLE', NULL, $$SELECT x_jobs.promote('UNKNOWN')$$),
     ('promote', 'X_INVARIANT', 'id', $$SELECT x_jobs.promote(NULL)$$),
-    ('job', 'X_JOB_ROW_STATUS_UNKNOWN', NULL, $$UPDATE _x_jobs.jobs SET state = 'lost' WHERE id = 'LIVE'; SELECT x_jobs.job('LIVE')$$),
+    ('job', 'X_JOB_ROW_STATUS_UNKNOWN', NULL,
+     $$UPDATE _x_jobs.jobs SET state = 'lost' WHERE id = 'LIVE'; SELECT x_jobs.job('LIVE')$$),
     ('jobs', 'X_JOB_PAGE_INVALID', NULL, $$SELECT x_jobs.jobs(max => 201)$$),
     ('jobs', 'X_INVARIANT', 'max', $$SELECT x_jobs.jobs(name => 'SECRET', max => -1)$$),
-    ('jobs', 'X_INVARIANT', 'after', $$SELECT x_jobs.jobs(after => '01890000-0000-7000-8000-00000000dead', before => '01890000-0000-7000-8000-00000000dead')$$),
+    ('jobs', 'X_INVARIANT', 'after',
+     $$SELECT x_jobs.jobs(after => '01890000-0000-7000-8000-00000000dead', before => '01890000-0000-7000-8000-00000000dead')$$),
     ('jobs', 'X_INVARIANT', 'state', $$SELECT x_jobs.jobs(state => 'SECRET')$$),
     ('dead_letters', 'X_INVARIANT', 'max', $$SELECT x_jobs.dead_letters(-1, 'SECRET')$$),
     ('pause_queue', 'X_INVARIANT', 'queue', $$SELECT x_jobs.pause_queue('SECRET' || repeat('q', 255))$$),
@@ -171,38 +220,56 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('revoke_operator', 'X_INVARIANT', 'role', $$SELECT x_jobs.revoke_operator(NULL)$$);
 INSERT INTO cause (routine, name, argument, statement) VALUES
     ('guard', 'X_JOB_LEASE_LOST', NULL, format($$SELECT x_jobs.guard(%L, 'SECRET-worker', %s)$$, :'taken', :claim + 1));
-UPDATE cause SET statement = replace(replace(replace(replace(replace(statement, 'TAKEN', :'taken'), 'DONE', :'done'), 'LIVE', :'live'), 'UNKNOWN', :'unknown'), 'CLAIM', :'claim');
+UPDATE cause SET statement = replace(replace(replace(replace(replace(statement, 'TAKEN', :'taken'), 'DONE', :'done'), 'LIVE',
+                        :'live'), 'UNKNOWN', :'unknown'), 'CLAIM', :'claim');
 
 -- Each of them: its SQLSTATE, a message in lower case, DETAIL "NAME: …" and a HINT, and nothing that was given away.
 SELECT is(concat_ws(' | ', r.sqlstate, CASE WHEN r.message !~ '^[a-z]' OR r.message ~ '[.]$' THEN r.message END,
-                    CASE WHEN r.detail !~ ('^' || c.name || ': ' || CASE WHEN c.argument IS NULL THEN '.' ELSE c.argument || ' .' END) THEN r.detail END,
+                    CASE WHEN r.detail !~ ('^' || c.name || ': ' || CASE WHEN c.argument IS NULL THEN '.'
+                                           ELSE c.argument || ' .' END) THEN r.detail END,
                     CASE WHEN COALESCE(r.hint, '') = '' THEN 'no hint' END,
-                    CASE WHEN concat(r.message, r.detail, r.hint) ~* 'secret|dead$|00000000dead|55555555' THEN concat('echo: ', r.message, r.detail, r.hint) END),
+                    CASE WHEN concat(r.message, r.detail, r.hint) ~* 'secret|dead$|00000000dead|55555555'
+                        THEN concat('echo: ', r.message, r.detail, r.hint) END),
           k.sqlstate, format('ERR-4 X-17 %s raises %s%s', c.routine, c.name, ' for ' || c.argument))
-  FROM cause AS c JOIN known AS k USING (name) CROSS JOIN LATERAL (SELECT (e).* FROM (SELECT pg_temp.raised_by(c.statement) AS e OFFSET 0) AS called) AS r ORDER BY c.place;
+  FROM cause AS c JOIN known AS k USING (name) CROSS JOIN LATERAL (SELECT (e).*
+                          FROM (SELECT pg_temp.raised_by(c.statement) AS e OFFSET 0) AS called) AS r ORDER BY c.place;
 
 -- The list is complete.
 CREATE TEMP TABLE silent (routine text);
 INSERT INTO silent VALUES ('new_id'), ('version'), ('stats'), ('paused'), ('maintain'), ('attempts'), ('worker_forget');
-SELECT is_empty($$SELECT CASE WHEN proname = 'enqueue_many' AND pronargs = 1 THEN 'enqueue_many(new_job[])' ELSE proname::text END FROM pg_proc WHERE pronamespace = 'x_jobs'::regnamespace
-                  EXCEPT (SELECT routine FROM cause UNION SELECT routine FROM silent)$$, 'X-17 every function of the surface is in this list, or can raise nothing');
+SELECT is_empty($$SELECT CASE WHEN proname = 'enqueue_many' AND pronargs = 1 THEN 'enqueue_many(new_job[])' ELSE proname::text END
+                FROM pg_proc WHERE pronamespace = 'x_jobs'::regnamespace
+                  EXCEPT (SELECT routine FROM cause UNION SELECT routine FROM silent)$$,
+                      'X-17 every function of the surface is in this list, or can raise nothing');
 SELECT is_empty('SELECT name FROM known EXCEPT SELECT name FROM cause', 'ERR-1 ERR-3 every code of the catalogue was raised');
 
 -- What an error names, and what it does not.
-SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('job.live', 'null', 'SECRET-key', on_conflict => 'error')$$)).detail, '^X_JOB_DUPLICATE: .*' || :'live', 'ENQ-8 a duplicate names the live job, not the key');
-SELECT matches((pg_temp.raised_by(format('SELECT x_jobs.requeue(%L)', :'done'))).detail, '^X_JOB_DUPLICATE: .*' || :'again', 'OPW-2 so does a requeue');
-SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('n')$$)).hint, 'idempotency_key.*dedupe => false', 'X-13 the hint of a missing key names the two ways out');
-SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('n', dedupe => false, id => '11111111-2222-4333-8444-555555555555')$$)).hint, 'x_jobs\.new_id\(\)', 'X-5 the hint of a wrong id names new_id()');
+SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('job.live', 'null', 'SECRET-key', on_conflict => 'error')$$)).detail,
+               '^X_JOB_DUPLICATE: .*' || :'live', 'ENQ-8 a duplicate names the live job, not the key');
+SELECT matches((pg_temp.raised_by(format('SELECT x_jobs.requeue(%L)', :'done'))).detail, '^X_JOB_DUPLICATE: .*' || :'again',
+               'OPW-2 so does a requeue');
+SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('n')$$)).hint, 'idempotency_key.*dedupe => false',
+               'X-13 the hint of a missing key names the two ways out');
+SELECT matches((pg_temp.raised_by($$SELECT x_jobs.enqueue('n', dedupe => false,
+                        id => '11111111-2222-4333-8444-555555555555')$$)).hint,
+               'x_jobs\.new_id\(\)', 'X-5 the hint of a wrong id names new_id()');
 
 -- Only privileges keep the server's code, and even they come with a hint.
-SELECT is((r).sqlstate || ' ' || ((r).message ~ '^permission denied') || ' ' || ((r).hint <> ''), '42501 true true', 'X-17 a right that the library finds missing is 42501, with a hint')
-  FROM (SELECT pg_temp.raised_by($$CREATE ROLE regress_x_jobs_stranger; GRANT USAGE ON SCHEMA x_jobs TO regress_x_jobs_stranger; GRANT EXECUTE ON ALL ROUTINES IN SCHEMA x_jobs TO regress_x_jobs_stranger;
+SELECT is((r).sqlstate || ' ' || ((r).message ~ '^permission denied') || ' ' || ((r).hint <> ''), '42501 true true',
+          'X-17 a right that the library finds missing is 42501, with a hint')
+  FROM (SELECT pg_temp.raised_by($$CREATE ROLE regress_x_jobs_stranger;
+                                   GRANT USAGE ON SCHEMA x_jobs TO regress_x_jobs_stranger;
+                                   GRANT EXECUTE ON ALL ROUTINES IN SCHEMA x_jobs TO regress_x_jobs_stranger;
                                    SET LOCAL ROLE regress_x_jobs_stranger; SELECT x_jobs.stats()$$) AS r OFFSET 0) AS called;
 
 -- _x_jobs.raise, by which the functions in SQL raise.
-SELECT is((pg_temp.raised_by($$SELECT _x_jobs.raise('X_JOB_NOT_FOUND')$$)).sqlstate, 'XJ005', 'X-17 functions in SQL raise from the same table');
-SELECT is((pg_temp.raised_by($$SELECT _x_jobs.raise('X_INVARIANT', ARRAY['max', 'must be small'])$$)).detail, 'X_INVARIANT: max must be small.', 'X-17 with their arguments in their places');
-SELECT isnt((pg_temp.raised_by($$SELECT _x_jobs.raise('X_UNHEARD_OF')$$)).sqlstate, '00000', 'X-17 a name that is not in the table raises too');
-SELECT lives_ok($$SET LOCAL client_min_messages = error; SELECT _x_jobs.raise('X_JOB_NOT_FOUND', '{}', 'warning')$$, 'ROW-8 as a warning it does not stop anything');
+SELECT is((pg_temp.raised_by($$SELECT _x_jobs.raise('X_JOB_NOT_FOUND')$$)).sqlstate, 'XJ005',
+          'X-17 functions in SQL raise from the same table');
+SELECT is((pg_temp.raised_by($$SELECT _x_jobs.raise('X_INVARIANT', ARRAY['max', 'must be small'])$$)).detail,
+          'X_INVARIANT: max must be small.', 'X-17 with their arguments in their places');
+SELECT isnt((pg_temp.raised_by($$SELECT _x_jobs.raise('X_UNHEARD_OF')$$)).sqlstate, '00000',
+            'X-17 a name that is not in the table raises too');
+SELECT lives_ok($$SET LOCAL client_min_messages = error; SELECT _x_jobs.raise('X_JOB_NOT_FOUND', '{}', 'warning')$$,
+                'ROW-8 as a warning it does not stop anything');
 
 SELECT * FROM finish();

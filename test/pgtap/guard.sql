@@ -61,14 +61,17 @@ SELECT * FROM pg_temp.held('settled') \gset
 BEGIN;
 SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 INSERT INTO effect VALUES ('settled');
-SELECT landed FROM x_jobs.settle(ARRAY[ROW(:'id', :claim, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement], 'w') \gset
+SELECT landed FROM x_jobs.settle(ARRAY[ROW(:'id', :claim, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement],
+                        'w') \gset
 COMMIT;
 SELECT is(:'landed' || ' ' || pg_temp.effects('settled'), 't settled', 'X-20 an ack by settle() as well');
 SELECT * FROM pg_temp.held('exchanged') \gset
 BEGIN;
 SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 INSERT INTO effect VALUES ('exchanged');
-SELECT count(*) AS rows FROM x_jobs.exchange(ARRAY[ROW(:'id', :claim, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement], ARRAY['nowhere'], 'w') \gset
+SELECT count(*) AS rows
+  FROM x_jobs.exchange(ARRAY[ROW(:'id', :claim, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement],
+                       ARRAY['nowhere'], 'w') \gset
 COMMIT;
 SELECT is(:'rows' || ' ' || pg_temp.effects('exchanged'), '0 exchanged', 'X-20 and by exchange()');
 
@@ -79,7 +82,8 @@ SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 SELECT x_jobs.heartbeat(:'id', 'w', :claim), x_jobs.progress(:'id', 'w', :claim, 1, 2) \gset
 INSERT INTO effect VALUES ('renewed');
 COMMIT;
-SELECT is(pg_temp.effects('renewed') || ' ' || (progress ->> 'done'), 'renewed 1', 'X-20 a renewal and a report after the guard do no harm') FROM x_jobs.job(:'id');
+SELECT is(pg_temp.effects('renewed') || ' ' || (progress ->> 'done'), 'renewed 1',
+          'X-20 a renewal and a report after the guard do no harm') FROM x_jobs.job(:'id');
 
 -- Claims that hold nothing: the transaction cannot commit, whatever it wrote.
 SELECT * FROM pg_temp.held('lost', '0') \gset
@@ -91,8 +95,10 @@ INSERT INTO effect VALUES ('lost to another worker');
 SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 COMMIT;
 \set ON_ERROR_STOP on
-SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('lost to%'), 'XJ102 none', 'X-20 a job that another worker claimed again: X_JOB_LEASE_LOST, nothing is written');
-SELECT is(state || ' ' || worker_id || ' ' || claim, 'running w2 2', 'X-20 and the present holder is not disturbed') FROM x_jobs.job(:'id');
+SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('lost to%'), 'XJ102 none',
+          'X-20 a job that another worker claimed again: X_JOB_LEASE_LOST, nothing is written');
+SELECT is(state || ' ' || worker_id || ' ' || claim, 'running w2 2', 'X-20 and the present holder is not disturbed')
+  FROM x_jobs.job(:'id');
 SELECT ok(x_jobs.ack(:'id', 'w2', :second_claim), 'X-20 its ack lands');
 
 \set ON_ERROR_STOP off
@@ -122,7 +128,8 @@ BEGIN;
 INSERT INTO effect VALUES ('done before');
 SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 COMMIT;
-SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('done before'), 'XJ102 none', 'X-20 a job that was settled in an earlier transaction');
+SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('done before'), 'XJ102 none',
+          'X-20 a job that was settled in an earlier transaction');
 SELECT id FROM x_jobs.enqueue('job.ready', queue => 'idle', dedupe => false) \gset
 \set LAST_ERROR_SQLSTATE 00000
 BEGIN;
@@ -139,7 +146,8 @@ SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 INSERT INTO effect VALUES ('cancelled after');
 SELECT state AS within FROM x_jobs.cancel(:'id') \gset
 COMMIT;
-SELECT is(:'within' || ' ' || :'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('cancelled after'), 'cancelled XJ102 none', 'X-20 a job that is cancelled after the guard');
+SELECT is(:'within' || ' ' || :'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('cancelled after'), 'cancelled XJ102 none',
+          'X-20 a job that is cancelled after the guard');
 SELECT is(state, 'running', 'X-20 the failed commit took the cancellation back too') FROM x_jobs.job(:'id');
 SELECT * FROM pg_temp.held('retaken', '0') \gset
 \set LAST_ERROR_SQLSTATE 00000
@@ -148,7 +156,8 @@ SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 INSERT INTO effect VALUES ('retaken after');
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['retaken'], 'w') \gset
 COMMIT;
-SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('retaken after'), 'XJ102 none', 'X-20 HB-6 a job that the worker itself claims again after the guard');
+SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('retaken after'), 'XJ102 none',
+          'X-20 HB-6 a job that the worker itself claims again after the guard');
 SELECT is(claim, 1::bigint, 'X-20 the failed commit took the second claim back too') FROM x_jobs.job(:'id');
 SELECT * FROM pg_temp.held('one') \gset one_
 SELECT * FROM pg_temp.held('two') \gset two_
@@ -159,7 +168,8 @@ SELECT x_jobs.guard(:'one_id', 'w', :one_claim) \gset
 INSERT INTO effect VALUES ('two jobs');
 SELECT x_jobs.guard(:'two_id', 'w', :two_claim) \gset
 COMMIT;
-SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('two jobs'), 'XJ102 none', 'X-20 of several guarded jobs each must be held');
+SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('two jobs'), 'XJ102 none',
+          'X-20 of several guarded jobs each must be held');
 \set ON_ERROR_STOP on
 SELECT * FROM pg_temp.held('two') \gset two_
 BEGIN;
@@ -177,7 +187,8 @@ SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 SELECT x_jobs.ack(:'id', 'w', :claim) \gset
 ROLLBACK TO attempt;
 COMMIT;
-SELECT is(pg_temp.effects('guard undone') || ' ' || state, 'guard undone running', 'X-20 guard and ack of a subtransaction that was rolled back leave no trace') FROM x_jobs.job(:'id');
+SELECT is(pg_temp.effects('guard undone') || ' ' || state, 'guard undone running',
+          'X-20 guard and ack of a subtransaction that was rolled back leave no trace') FROM x_jobs.job(:'id');
 SELECT * FROM pg_temp.held('gone', '0') \gset
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['gone'], 'w2') \gset
 BEGIN;
@@ -191,7 +202,8 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT pg_temp.guard_and_undo(:'id', :claim) \gset
 COMMIT;
-SELECT is(pg_temp.effects('lost guard undone'), 'lost guard undone', 'X-20 a guard that was rolled back does not bind, even one that is lost');
+SELECT is(pg_temp.effects('lost guard undone'), 'lost guard undone',
+          'X-20 a guard that was rolled back does not bind, even one that is lost');
 SELECT * FROM pg_temp.held('released', '0') \gset
 \set ON_ERROR_STOP off
 \set LAST_ERROR_SQLSTATE 00000
@@ -202,7 +214,8 @@ SELECT x_jobs.guard(:'id', 'w', :claim) \gset
 RELEASE attempt;
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['released'], 'w2') \gset
 COMMIT;
-SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('guard released'), 'XJ102 none', 'X-20 a guard of a released savepoint binds the whole transaction');
+SELECT is(:'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('guard released'), 'XJ102 none',
+          'X-20 a guard of a released savepoint binds the whole transaction');
 \set ON_ERROR_STOP on
 SELECT * FROM pg_temp.held('cancel_undone') \gset
 BEGIN;
@@ -221,7 +234,8 @@ SAVEPOINT attempt;
 SELECT x_jobs.ack(:'id', 'w', :claim) \gset
 ROLLBACK TO attempt;
 COMMIT;
-SELECT is(pg_temp.effects('ack undone') || ' ' || state, 'ack undone running', 'X-20 nor does an ack that was rolled back') FROM x_jobs.job(:'id');
+SELECT is(pg_temp.effects('ack undone') || ' ' || state, 'ack undone running', 'X-20 nor does an ack that was rolled back')
+  FROM x_jobs.job(:'id');
 SELECT * FROM pg_temp.held('ack_then_lost', '0') \gset
 \set ON_ERROR_STOP off
 \set LAST_ERROR_SQLSTATE 00000
@@ -233,7 +247,8 @@ SELECT x_jobs.ack(:'id', 'w', :claim) AS landed \gset
 ROLLBACK TO attempt;
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['ack_then_lost'], 'w2') \gset
 COMMIT;
-SELECT is(:'landed' || ' ' || :'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('ack undone and lost'), 't XJ102 none', 'X-20 an ack that was rolled back does not count as held when the job is lost afterwards');
+SELECT is(:'landed' || ' ' || :'LAST_ERROR_SQLSTATE' || ' ' || pg_temp.effects('ack undone and lost'), 't XJ102 none',
+          'X-20 an ack that was rolled back does not count as held when the job is lost afterwards');
 \set ON_ERROR_STOP on
 
 -- A guard binds its own transaction only.
@@ -245,7 +260,8 @@ BEGIN;
 INSERT INTO effect VALUES ('next transaction');
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['next'], 'w2') \gset
 COMMIT;
-SELECT is(pg_temp.effects('next transaction'), 'next transaction', 'X-20 a guard of a transaction that was rolled back does not bind the next one');
+SELECT is(pg_temp.effects('next transaction'), 'next transaction',
+          'X-20 a guard of a transaction that was rolled back does not bind the next one');
 
 -- At every isolation level.
 SELECT * FROM pg_temp.held('serializable') \gset

@@ -27,15 +27,19 @@ END $$;
 
 -- A renewal.
 SELECT * FROM pg_temp.held('plain') \gset
-SELECT is(:'visible_at'::timestamptz - :'claimed_at'::timestamptz, interval '30 s', 'HB-7 the default lease of a claim is 30,000 ms');
+SELECT is(:'visible_at'::timestamptz - :'claimed_at'::timestamptz, interval '30 s',
+          'HB-7 the default lease of a claim is 30,000 ms');
 SELECT to_jsonb(j) - 'visible_at' - 'updated_at' AS before FROM _x_jobs.jobs AS j WHERE id = :'id' \gset
 SELECT ok(x_jobs.heartbeat(:'id', 'w', :claim, '10 min'), 'HB-1 a heartbeat by the holding claim lands');
 SELECT is(visible_at - updated_at, interval '10 min', 'HB-3 visible_at is now + the visibility timeout, updated_at is now')
   FROM x_jobs.job(:'id');
-SELECT ok(updated_at > :'claimed_at'::timestamptz AND updated_at <= clock_timestamp(), 'HB-3 updated_at moves') FROM x_jobs.job(:'id');
-SELECT is(to_jsonb(j) - 'visible_at' - 'updated_at', :'before'::jsonb, 'HB-3 nothing else moves') FROM _x_jobs.jobs AS j WHERE id = :'id';
+SELECT ok(updated_at > :'claimed_at'::timestamptz AND updated_at <= clock_timestamp(), 'HB-3 updated_at moves')
+  FROM x_jobs.job(:'id');
+SELECT is(to_jsonb(j) - 'visible_at' - 'updated_at', :'before'::jsonb, 'HB-3 nothing else moves') FROM _x_jobs.jobs AS j
+ WHERE id = :'id';
 SELECT ok(x_jobs.heartbeat(id => :'id', worker_id => 'w', claim => :claim), 'HB-1 the visibility timeout is optional');
-SELECT is(visible_at - updated_at, interval '30 s', 'HB-7 the default visibility timeout is 30,000 ms; a renewal may shorten a lease')
+SELECT is(visible_at - updated_at, interval '30 s',
+          'HB-7 the default visibility timeout is 30,000 ms; a renewal may shorten a lease')
   FROM x_jobs.job(:'id');
 SELECT ok(x_jobs.heartbeat(:'id', 'w', :claim, '30 days'), 'X-4 30 days are the longest lease');
 SELECT is(visible_at - updated_at, interval '30 days', 'X-4 and are granted') FROM x_jobs.job(:'id');
@@ -44,7 +48,8 @@ SELECT is(visible_at - updated_at, interval '30 days', 'X-4 and are granted') FR
 SELECT * FROM pg_temp.held('renewed') \gset
 SELECT x_jobs.heartbeat(:'id', 'w', :claim, '1 h') \gset
 SET x_jobs.test_clock_offset = '59min';
-SELECT is((SELECT count(*) FROM x_jobs.claim(ARRAY['renewed'], 'w2')), 0::bigint, 'HB-3 a renewed job is not handed out within its lease');
+SELECT is((SELECT count(*) FROM x_jobs.claim(ARRAY['renewed'], 'w2')), 0::bigint,
+          'HB-3 a renewed job is not handed out within its lease');
 SET x_jobs.test_clock_offset = '61min';
 SELECT is((SELECT id FROM x_jobs.claim(ARRAY['renewed'], 'w2')), :'id'::uuid, 'HB-3 and is once the renewed lease has lapsed');
 RESET x_jobs.test_clock_offset;
@@ -60,9 +65,12 @@ SELECT is(x_jobs.heartbeat(:'id', 'w', 0), false, 'HB-2 ordinal 0 answers false'
 SELECT is(pg_temp.stored(:'id'), :'before', 'HB-2 a mismatch changes nothing');
 SELECT id FROM x_jobs.enqueue('job.ready', queue => 'idle', dedupe => false) \gset
 SELECT is(x_jobs.heartbeat(:'id', 'w', 0), false, 'HB-2 a job that is not running answers false');
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(NULL, %L, 1)', 'w')), '^XJ001 X_INVARIANT: id ', 'HB-2 a NULL id is refused');
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, NULL, 1)', :'id')), '^XJ001 X_INVARIANT: worker_id ', 'HB-2 a NULL worker is refused');
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, %L, NULL)', :'id', 'w')), '^XJ001 X_INVARIANT: claim ', 'HB-2 a NULL claim is refused');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(NULL, %L, 1)', 'w')), '^XJ001 X_INVARIANT: id ',
+               'HB-2 a NULL id is refused');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, NULL, 1)', :'id')), '^XJ001 X_INVARIANT: worker_id ',
+               'HB-2 a NULL worker is refused');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, %L, NULL)', :'id', 'w')), '^XJ001 X_INVARIANT: claim ',
+               'HB-2 a NULL claim is refused');
 
 -- A lapse alone loses nothing.
 SELECT * FROM pg_temp.held('lapsed', '0') \gset
@@ -96,7 +104,8 @@ SELECT is(x_jobs.heartbeat(:'id', 'w', :claim), false, 'HB-6 false for a worker'
 SELECT ok(x_jobs.heartbeat(:'id', 'w', :second_claim), 'HB-6 and true for its present one');
 
 -- Durations that are no lease.
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, ''w'', 1, %s)', :'id', value)), '^XJ001 X_INVARIANT: visibility_timeout ',
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, ''w'', 1, %s)', :'id', value)),
+               '^XJ001 X_INVARIANT: visibility_timeout ',
                'X-4 heartbeat refuses the visibility timeout ' || value)
   FROM unnest(ARRAY['NULL', '''-1 ms''', '''30 days 1 ms''', '''10000 years''']) AS value;
 
@@ -107,19 +116,24 @@ SELECT * FROM pg_temp.held('many3') \gset three_
 SELECT x_jobs.ack(:'two_id', 'w', :two_claim) \gset
 SELECT results_eq(format('SELECT id, held FROM x_jobs.heartbeat_many(ARRAY[%L, %L, %L, %L]::uuid[], ''w'', ARRAY[%s, %s, %s, 1], ''5 min'')',
                          :'three_id', :'two_id', :'one_id', :'one_run_id', :three_claim, :two_claim, :one_claim),
-                  format('VALUES (%L::uuid, true), (%L, false), (%L, true), (%L, false)', :'three_id', :'two_id', :'one_id', :'one_run_id'),
+                  format('VALUES (%L::uuid, true), (%L, false), (%L, true), (%L, false)', :'three_id', :'two_id', :'one_id',
+                         :'one_run_id'),
                   'HB-5 heartbeat_many answers for each id in the order given, also for those that are lost');
-SELECT is((SELECT count(*) FROM x_jobs.all_jobs WHERE id IN (:'one_id', :'three_id') AND visible_at - updated_at = interval '5 min'), 2::bigint,
+SELECT is((SELECT count(*) FROM x_jobs.all_jobs WHERE id IN (:'one_id', :'three_id')
+           AND visible_at - updated_at = interval '5 min'), 2::bigint,
           'HB-3 heartbeat_many renews each held job');
-SELECT results_eq(format('SELECT held FROM x_jobs.heartbeat_many(ARRAY[%L, %L]::uuid[], ''w'', ARRAY[%s, %s])', :'one_id', :'one_id', :one_claim, :one_claim + 1),
+SELECT results_eq(format('SELECT held FROM x_jobs.heartbeat_many(ARRAY[%L, %L]::uuid[], ''w'', ARRAY[%s, %s])', :'one_id',
+                        :'one_id', :one_claim, :one_claim + 1),
                   'VALUES (true), (false)', 'HB-2 the same job twice is judged claim by claim');
 SELECT results_eq(format('SELECT held FROM x_jobs.heartbeat_many(ARRAY[%L]::uuid[], ''other'', ARRAY[%s])', :'one_id', :one_claim),
                   'VALUES (false)', 'HB-2 heartbeat_many compares the worker');
 SELECT is_empty('SELECT * FROM x_jobs.heartbeat_many(''{}'', ''w'', ''{}'')', 'HB-1 no ids, no answers');
 SELECT is((SELECT visible_at - updated_at FROM x_jobs.job(:'three_id')), interval '5 min', 'HB-1 and no renewal');
-SELECT ok((SELECT bool_and(held) FROM x_jobs.heartbeat_many(ARRAY[:'three_id']::uuid[], 'w', ARRAY[:three_claim])), 'HB-1 the visibility timeout of many is optional');
+SELECT ok((SELECT bool_and(held) FROM x_jobs.heartbeat_many(ARRAY[:'three_id']::uuid[], 'w', ARRAY[:three_claim])),
+          'HB-1 the visibility timeout of many is optional');
 SELECT is(visible_at - updated_at, interval '30 s', 'HB-7 and 30,000 ms by default') FROM x_jobs.job(:'three_id');
-SELECT matches(pg_temp.refusal(statement), '^XJ001 X_INVARIANT: ' || argument || ' ', 'ROW-18 heartbeat_many refuses: ' || statement)
+SELECT matches(pg_temp.refusal(statement), '^XJ001 X_INVARIANT: ' || argument || ' ',
+               'ROW-18 heartbeat_many refuses: ' || statement)
   FROM (VALUES
     ('ids', 'SELECT x_jobs.heartbeat_many(NULL, ''w'', ''{1}'')'),
     ('ids', 'SELECT x_jobs.heartbeat_many(''{NULL}'', ''w'', ''{1}'')'),
@@ -128,7 +142,8 @@ SELECT matches(pg_temp.refusal(statement), '^XJ001 X_INVARIANT: ' || argument ||
     ('claims', 'SELECT x_jobs.heartbeat_many(''{}'', ''w'', ''{1}'')'),
     ('visibility_timeout', 'SELECT x_jobs.heartbeat_many(''{}'', ''w'', ''{}'', ''-1 s'')')
   ) AS refused (argument, statement);
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat_many(ARRAY[%L]::uuid[], ''w'', ''{NULL}'')', :'one_id')), '^XJ001 X_INVARIANT: claims ',
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat_many(ARRAY[%L]::uuid[], ''w'', ''{NULL}'')', :'one_id')),
+               '^XJ001 X_INVARIANT: claims ',
                'ROW-18 heartbeat_many refuses a NULL claim');
 
 SELECT * FROM finish();

@@ -40,14 +40,16 @@ DECLARE
 BEGIN
     FOR c IN SELECT * FROM combination ORDER BY n LOOP
         taken := pg_temp.held('flags' || c.n);
-        landed := x_jobs.nack(taken.id, 'w', taken.claim, '90 s', 'went wrong', 'at line 1', c.counted, c.park, c.dead_letter, c.fail);
+        landed := x_jobs.nack(taken.id, 'w', taken.claim, '90 s', 'went wrong', 'at line 1', c.counted, c.park, c.dead_letter,
+                              c.fail);
         INSERT INTO handed_back SELECT c.n, landed, taken.claimed_at, j FROM x_jobs.job(taken.id) AS j;
         COMMIT;
     END LOOP;
 END $$;
 SELECT ok(landed, format('NACK-1 lands: counted %s, dead_letter %s, fail %s, park %s', counted, dead_letter, fail, park))
   FROM combination JOIN handed_back USING (n) ORDER BY n;
-SELECT is((job).state, c.state, format('NACK-3 target state: dead_letter %s, fail %s, park %s, counted %s', dead_letter, fail, park, counted))
+SELECT is((job).state, c.state, format('NACK-3 target state: dead_letter %s, fail %s, park %s, counted %s', dead_letter, fail, park,
+                        counted))
   FROM combination c JOIN handed_back USING (n) ORDER BY n;
 SELECT is((job).attempt, counted::integer, format('NACK-4 attempt of a %s row, counted %s', c.state, counted))
   FROM combination c JOIN handed_back USING (n) ORDER BY n;
@@ -57,7 +59,8 @@ SELECT ok((job).run_at = (job).updated_at + interval '90 s' AND (job).updated_at
   FROM combination c JOIN handed_back USING (n) ORDER BY n;
 
 -- Counting and parking are independent.
-SELECT is((job).state || ' ' || (job).attempt, 'ready 0', 'NACK-5 an uncounted nack without park is a shed: ready, attempt given back')
+SELECT is((job).state || ' ' || (job).attempt, 'ready 0',
+          'NACK-5 an uncounted nack without park is a shed: ready, attempt given back')
   FROM combination JOIN handed_back USING (n) WHERE NOT counted AND NOT dead_letter AND NOT fail AND NOT park;
 SELECT is((job).state || ' ' || (job).attempt, 'suspended 0', 'NACK-5 with park it is a sleep: suspended, attempt given back')
   FROM combination JOIN handed_back USING (n) WHERE NOT counted AND NOT dead_letter AND NOT fail AND park;
@@ -99,14 +102,17 @@ SELECT is(attempt, 0, 'NACK-4 attempt is floored at 0') FROM x_jobs.job(:'id');
 -- Error and stack.
 SELECT * FROM pg_temp.held('errors', 9) \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, error => 'first', stack => 'stack of first') \gset
-SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-7 error and stack are stored') FROM x_jobs.job(:'id');
+SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-7 error and stack are stored')
+  FROM x_jobs.job(:'id');
 SELECT claim FROM x_jobs.claim(ARRAY['errors'], 'w') \gset
 SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-7 a claim keeps both') FROM x_jobs.job(:'id');
 SELECT x_jobs.nack(:'id', 'w', :claim) \gset
-SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-8 without an error both are kept') FROM x_jobs.job(:'id');
+SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-8 without an error both are kept')
+  FROM x_jobs.job(:'id');
 SELECT claim FROM x_jobs.claim(ARRAY['errors'], 'w') \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, stack => 'alone') \gset
-SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-8 a stack given alone is ignored') FROM x_jobs.job(:'id');
+SELECT is(last_error || ', ' || last_error_stack, 'first, stack of first', 'NACK-8 a stack given alone is ignored')
+  FROM x_jobs.job(:'id');
 SELECT claim FROM x_jobs.claim(ARRAY['errors'], 'w') \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, error => 'second') \gset
 SELECT is(last_error, 'second', 'NACK-7 an error replaces the previous one') FROM x_jobs.job(:'id');
@@ -133,7 +139,8 @@ SELECT is(state, 'ready', 'NACK-13 but can be requeued') FROM x_jobs.requeue(:'i
 SELECT is((SELECT id FROM x_jobs.claim(ARRAY['failed'], 'w2')), :'id'::uuid, 'NACK-13 and runs again then');
 SELECT * FROM pg_temp.held('dead') \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, dead_letter => true) \gset
-SELECT is((SELECT reason FROM x_jobs.dead_letters() d WHERE d.id = :'id'), 'dead-letter', 'NACK-3 a dead-lettered row is listed with its reason');
+SELECT is((SELECT reason FROM x_jobs.dead_letters() d WHERE d.id = :'id'), 'dead-letter',
+          'NACK-3 a dead-lettered row is listed with its reason');
 SELECT is((SELECT count(*) FROM x_jobs.claim(ARRAY['dead'], 'w2')), 0::bigint, 'NACK-3 and is never claimed');
 
 -- Repetition.
@@ -151,20 +158,27 @@ SELECT is(id::text || ' ' || deduped, :'id' || ' true', 'NACK-15 a suspended row
   FROM x_jobs.enqueue('job.asleep', idempotency_key => 'key of asleep');
 SELECT * FROM pg_temp.held('freed1') \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, fail => true) \gset
-SELECT is(id = :'id' OR deduped, false, 'NACK-15 a failed row frees its key') FROM x_jobs.enqueue('job.freed1', idempotency_key => 'key of freed1');
+SELECT is(id = :'id' OR deduped, false, 'NACK-15 a failed row frees its key')
+  FROM x_jobs.enqueue('job.freed1', idempotency_key => 'key of freed1');
 SELECT * FROM pg_temp.held('freed2') \gset
 SELECT x_jobs.nack(:'id', 'w', :claim, dead_letter => true) \gset
-SELECT is(id = :'id' OR deduped, false, 'NACK-15 a dead row frees its key') FROM x_jobs.enqueue('job.freed2', idempotency_key => 'key of freed2');
+SELECT is(id = :'id' OR deduped, false, 'NACK-15 a dead row frees its key')
+  FROM x_jobs.enqueue('job.freed2', idempotency_key => 'key of freed2');
 
 -- Arguments that are refused before anything moves.
 SELECT * FROM pg_temp.held('wrong') \gset
 SELECT pg_temp.stored(:'id') AS before \gset
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', 1, %s)', :'id', value)), '^XJ001 X_INVARIANT: delay ', 'ROW-18 nack refuses the delay ' || value)
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', 1, %s)', :'id', value)), '^XJ001 X_INVARIANT: delay ',
+               'ROW-18 nack refuses the delay ' || value)
   FROM unnest(ARRAY['NULL', '''-1 ms''', '''-1 day''', '''36501 days''', '''170000000 years''']) AS value;
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', 1, duration => ''-1 ms'')', :'id')), '^XJ001 X_INVARIANT: duration ', 'ROW-18 nack refuses a negative duration');
-SELECT matches(pg_temp.refusal('SELECT x_jobs.nack(NULL, ''w'', 1)'), '^XJ001 X_INVARIANT: id ', 'NACK-1 a NULL id is refused by name');
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, NULL, 1)', :'id')), '^XJ001 X_INVARIANT: worker_id ', 'NACK-1 a NULL worker is refused by name');
-SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', NULL)', :'id')), '^XJ001 X_INVARIANT: claim ', 'NACK-1 a NULL claim is refused by name');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', 1, duration => ''-1 ms'')', :'id')),
+               '^XJ001 X_INVARIANT: duration ', 'ROW-18 nack refuses a negative duration');
+SELECT matches(pg_temp.refusal('SELECT x_jobs.nack(NULL, ''w'', 1)'), '^XJ001 X_INVARIANT: id ',
+               'NACK-1 a NULL id is refused by name');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, NULL, 1)', :'id')), '^XJ001 X_INVARIANT: worker_id ',
+               'NACK-1 a NULL worker is refused by name');
+SELECT matches(pg_temp.refusal(format('SELECT x_jobs.nack(%L, ''w'', NULL)', :'id')), '^XJ001 X_INVARIANT: claim ',
+               'NACK-1 a NULL claim is refused by name');
 SELECT is(pg_temp.stored(:'id'), :'before', 'NACK-1 a refused call changes nothing');
 
 SELECT * FROM finish();

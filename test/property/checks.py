@@ -129,8 +129,10 @@ def _lives(passages):
 class Findings:
     """What the checks found, by invariant."""
 
-    def __init__(self, history, rows):
+    def __init__(self, history, rows, modelled=lambda made: True):
+        """`modelled` says by its insertion whether a job is held against the model."""
         self.history = history
+        self.modelled = modelled
         self.rows = {str(row["id"]): row for row in rows}
         self.rows_read = len(rows)
         self.claims = history.done("claimed")
@@ -143,7 +145,9 @@ class Findings:
     def _explain_all(self):
         events = self.history.events()
         passages = {}
-        for job in self.inserted:
+        for job, made in self.inserted.items():
+            if not self.modelled(made):
+                continue
             row = self.rows.get(job)
             last = {"job": job, "step": "in state", "states": [row["state"] if row else "absent"]}
             if row:
@@ -165,11 +169,13 @@ class Findings:
         counted = Counter((step["job"], step["claim"]) for _, _, step in self.claims)
         return [f"job {job} claim {claim} was handed out {count} times" for (job, claim), count in counted.items() if count > 1]
 
-    def ordinals(self):
-        """Ordinals that do not rise from claim to claim."""
+    def ordinals(self, trusted=lambda step: True):
+        """Ordinals that do not rise from claim to claim; `trusted` says of which claims it is asked."""
         last = {}
         for _, _, step in sorted(self.claims, key=lambda entry: entry[2]["claimed_at"]):
             job, claim = step["job"], step["claim"]
+            if not trusted(step):
+                continue
             if claim <= last.get(job, 0):
                 yield f"job {job}: claim {claim} came after claim {last[job]}"
             last[job] = claim
@@ -196,11 +202,12 @@ class Findings:
                     yield (f"job {job}: {second['worker']} got claim {second['claim']} {lease - moment} us before the lease "
                            f"of {first['worker']}, claim {first['claim']}, ended")
 
-    def stale_settles(self):
+    def stale_settles(self, trusted=lambda step: True):
         """Settles that landed although a later claim had been handed out before they were called."""
         handed_out = defaultdict(list)
         for tx, _, step in self.claims:
-            handed_out[step["job"]].append((tx["end"], step["claim"]))
+            if trusted(step):
+                handed_out[step["job"]].append((tx["end"], step["claim"]))
         for _, op, step in self.history.done("settled"):
             later = [claim for end, claim in handed_out[step["job"]] if claim > step["claim"] and end < op["start"]]
             if later:

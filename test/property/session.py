@@ -22,6 +22,9 @@ TABLES = """
     CREATE TABLE notes (client integer NOT NULL, tx integer NOT NULL, job_id uuid NOT NULL, claim bigint NOT NULL);
 """
 
+# The server's last words to a client: it shuts down, or crashed.
+ENDS_OF_A_BACKEND = {"57P01", "57P02", "57P03"}
+
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -178,6 +181,7 @@ class Session:
         """After a broken connection: connects again and decides the open transaction. What never sent COMMIT is
         aborted; what did is looked up."""
         tx = self.tx
+        self.connection.close()
         self.connect()
         if tx is None:
             return None
@@ -214,7 +218,7 @@ class Session:
             cursor = self.connection.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
-            if self.connection.closed:
+            if self.connection.closed or error.sqlstate in ENDS_OF_A_BACKEND:
                 raise ConnectionGone(str(error)) from error
             raise Refused(error) from error
 
@@ -492,7 +496,7 @@ class Session:
 def lease_of(step):
     """What a worker keeps of a claimed job."""
     return {"id": step["job"], "claim": step["claim"], "worker": step["worker"], "visible_at": step["visible_at"],
-            "token": step["token"]}
+            "queue": step["queue"], "key": step["key"]}
 
 
 def _timestamp(moment):

@@ -1,13 +1,18 @@
 -- If this failed, a worker would get the wrong jobs, or jobs that somebody else holds.
 -- CLAIM-2 CLAIM-3 CLAIM-5 CLAIM-8 CLAIM-9 CLAIM-15 X-1 X-4 BURY-1 C-094
 \set VERBOSITY default
-SELECT count(x_jobs.enqueue('job', to_jsonb(n), 'key-' || n, 'claim', priority => 9 - n % 3, tenant_id => 'acme', tags => ARRAY['t'])) FROM generate_series(1, 6) AS n;
+\set SHOW_CONTEXT never
+SELECT count(x_jobs.enqueue('job', to_jsonb(n), 'key-' || n, 'claim', priority => 9 - n % 3, tenant_id => 'acme',
+                        tags => ARRAY['t'])) FROM generate_series(1, 6) AS n;
 SELECT count(x_jobs.enqueue('later', queue => 'claim', dedupe => false, delay => '1 hour'));
 
 -- Normal: the lowest (priority, run_at, id) first, under a lease.
-SELECT name, queue, priority, input, idempotency_key, attempt, max_attempts, final_attempt, claim, worker_id, tenant_id, tags, timeout, last_error, visible_at - claimed_at AS lease
+SELECT name, queue, priority, input, idempotency_key, attempt, max_attempts, final_attempt, claim, worker_id, tenant_id, tags,
+    timeout, last_error, visible_at - claimed_at AS lease
   FROM x_jobs.claim(ARRAY['claim'], 'worker-1', 3);
-SELECT input, priority, visible_at - claimed_at AS lease FROM x_jobs.claim(queues => ARRAY['nowhere', 'claim'], worker_id => 'worker-2', max_jobs => 2, visibility_timeout => '5 min', wait => '0', names => ARRAY['job', 'other'], durable => false);
+SELECT input, priority, visible_at - claimed_at AS lease FROM x_jobs.claim(queues => ARRAY['nowhere', 'claim'],
+                        worker_id => 'worker-2', max_jobs => 2, visibility_timeout => '5 min', wait => '0',
+    names => ARRAY['job', 'other'], durable => false);
 SELECT state, worker_id, count(*) FROM x_jobs.all_jobs WHERE queue = 'claim' GROUP BY state, worker_id ORDER BY state, worker_id;
 
 -- Empty: nothing that is due, nothing wanted, a wait that ends.

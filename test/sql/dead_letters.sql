@@ -1,6 +1,7 @@
 -- If this failed, what failed for good would be out of sight.
 -- OPR-10 NACK-13 BURY-2
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s') RETURNS x_jobs.claimed_job LANGUAGE sql AS $$
     SELECT x_jobs.enqueue(named, '{"n": 1}', queue => 'dead_letters.' || named, dedupe => false, max_attempts => 1);
     SELECT c FROM x_jobs.claim(ARRAY['dead_letters.' || named], 'worker-1', 1, lease) AS c
@@ -15,8 +16,9 @@ SELECT name FROM pg_temp.held('buried', '0');
 SELECT count(*) FROM x_jobs.claim(ARRAY['dead_letters.buried'], 'worker-2');
 
 -- Normal: newest first, without payload.
-SELECT name, state, reason, attempt, last_error, last_error_code, last_error_stack, input FROM x_jobs.dead_letters(1000) WHERE queue LIKE 'dead\_letters.%';
-SELECT name FROM x_jobs.dead_letters(1);
+SELECT name, state, reason, attempt, last_error, last_error_code, last_error_stack, input FROM x_jobs.dead_letters(1000)
+ WHERE queue LIKE 'dead\_letters.%';
+SELECT count(*) FROM x_jobs.dead_letters(1);
 SELECT name FROM x_jobs.dead_letters(max => 1000, reason => 'lease-lapsed') WHERE queue LIKE 'dead\_letters.%';
 
 -- Empty.

@@ -1,6 +1,7 @@
 -- If this failed, an error's code or wording would have changed, and clients that read it would break.
 -- X-17 ERR-1 ERR-3 ERR-4
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 \x on
 SELECT name, sqlstate, message, detail, hint FROM _x_jobs.error_catalog() ORDER BY sqlstate;
 \x off

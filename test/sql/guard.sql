@@ -1,6 +1,7 @@
 -- If this failed, a transaction could commit what it wrote for a job that it lost.
 -- X-20 HB-4
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 CREATE TABLE guard_effects (what text);
 SELECT count(x_jobs.enqueue('job', queue => 'guard', dedupe => false));
 SELECT id AS job, claim FROM x_jobs.claim(ARRAY['guard'], 'worker-1', 1, '0') \gset

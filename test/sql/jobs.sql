@@ -1,7 +1,9 @@
 -- If this failed, a list of jobs would leave some out, or show some twice.
 -- OPR-2 OPR-3 OPR-4 OPR-7 OPR-8 X-6 ROW-8
 \set VERBOSITY default
-SELECT count(x_jobs.enqueue(CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END, to_jsonb(n), queue => 'jobs', dedupe => false, tenant_id => CASE n WHEN 3 THEN 'acme' END, tags => CASE n WHEN 4 THEN ARRAY['t'] END,
+\set SHOW_CONTEXT never
+SELECT count(x_jobs.enqueue(CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END, to_jsonb(n), queue => 'jobs', dedupe => false,
+                        tenant_id => CASE n WHEN 3 THEN 'acme' END, tags => CASE n WHEN 4 THEN ARRAY['t'] END,
        id => ('01890000-0000-7000-8000-00000000010' || n)::uuid)) FROM generate_series(1, 6) AS n;
 SELECT x_jobs.ack(id, 'worker-1', claim) FROM x_jobs.claim(ARRAY['jobs'], 'worker-1');
 
@@ -13,7 +15,8 @@ SELECT id, tenant_id FROM x_jobs.jobs(queue => 'jobs', tenant_id => 'acme');
 SELECT id, tags FROM x_jobs.jobs(queue => 'jobs', tag => 't');
 SELECT id FROM x_jobs.jobs(id_prefix => '01890000-0000-7000-8000-000000000103');
 SELECT count(*) FROM x_jobs.jobs(id_prefix => '01890000-0000-7000-8000-00000000010_');
-SELECT count(*) FROM x_jobs.jobs(queue => 'jobs', created_from => now() - interval '1 hour', created_to => now() + interval '1 hour');
+SELECT count(*) FROM x_jobs.jobs(queue => 'jobs', created_from => now() - interval '1 hour',
+                        created_to => now() + interval '1 hour');
 SELECT count(*) FROM x_jobs.jobs(queue => 'jobs', created_from => now() + interval '1 hour');
 SELECT id FROM x_jobs.jobs(queue => 'jobs', after => '01890000-0000-7000-8000-000000000104', max => 2);
 SELECT id FROM x_jobs.jobs(queue => 'jobs', before => '01890000-0000-7000-8000-000000000104', max => 1);

@@ -1,10 +1,12 @@
 -- If this failed, a job could not be brought forward, or one would start that must not.
 -- OPW-8
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 SELECT id AS job FROM x_jobs.enqueue('job', queue => 'promote', dedupe => false, delay => '1 day') \gset
 
 -- Normal.
-SELECT id = :'job' AS same_id, state, attempt, run_at = updated_at AS due_at_once, run_at <= clock_timestamp() AS due FROM x_jobs.promote(:'job');
+SELECT id = :'job' AS same_id, state, attempt, run_at = updated_at AS due_at_once, run_at <= clock_timestamp() AS due
+  FROM x_jobs.promote(:'job');
 SELECT count(*) FROM x_jobs.claim(ARRAY['promote'], 'worker-1');
 
 -- Wrong: a running job, one that is due, a finished one, an unknown one, no id.

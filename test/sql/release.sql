@@ -1,11 +1,13 @@
 -- If this failed, a worker that stops would cost its jobs an attempt, or keep them until their leases lapse.
 -- NACK-2 NACK-4 NACK-5 NACK-6 NACK-14 ROW-18
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 SELECT count(x_jobs.enqueue('job', queue => 'release', dedupe => false, max_attempts => 1));
 SELECT id AS job, claim FROM x_jobs.claim(ARRAY['release'], 'worker-1') \gset
 
 -- Fenced.
-SELECT x_jobs.release(:'job', 'worker-2', :claim) AS other_worker, x_jobs.release(:'job', 'worker-1', :claim + 1) AS other_claim, x_jobs.release(x_jobs.new_id(), 'worker-1', :claim) AS unknown;
+SELECT x_jobs.release(:'job', 'worker-2', :claim) AS other_worker, x_jobs.release(:'job', 'worker-1', :claim + 1) AS other_claim,
+    x_jobs.release(x_jobs.new_id(), 'worker-1', :claim) AS unknown;
 
 -- Normal: at once claimable, the attempt given back.
 SELECT x_jobs.release(:'job', 'worker-1', :claim);

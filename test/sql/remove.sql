@@ -1,7 +1,9 @@
 -- If this failed, a job could not be deleted, or one would be deleted under its worker.
 -- OPW-1
 \set VERBOSITY default
-SELECT count(x_jobs.enqueue(n, to_jsonb(n), queue => 'remove', dedupe => false)) FROM unnest(ARRAY['a done', 'b running', 'c waiting']) AS n;
+\set SHOW_CONTEXT never
+SELECT count(x_jobs.enqueue(n, to_jsonb(n), queue => 'remove', dedupe => false))
+  FROM unnest(ARRAY['a done', 'b running', 'c waiting']) AS n;
 SELECT x_jobs.ack(id, 'worker-1', claim, '"result"') FROM x_jobs.claim(ARRAY['remove'], 'worker-1', names => ARRAY['a done']);
 SELECT id AS done FROM x_jobs.all_jobs WHERE name = 'a done' AND queue = 'remove' \gset
 SELECT id AS running FROM x_jobs.claim(ARRAY['remove'], 'worker-1', names => ARRAY['b running']) \gset

@@ -1,11 +1,14 @@
 -- If this failed, a dead letter could not be brought back, or a job would run twice.
 -- OPW-2 OPW-3 OPW-4
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 SELECT id AS job FROM x_jobs.enqueue('job', '{"n": 1}', 'requeue-1', 'requeue') \gset
-SELECT x_jobs.nack(id, 'worker-1', claim, error => 'gave up', stack => 'at line 1', dead_letter => true) FROM x_jobs.claim(ARRAY['requeue'], 'worker-1');
+SELECT x_jobs.nack(id, 'worker-1', claim, error => 'gave up', stack => 'at line 1', dead_letter => true)
+  FROM x_jobs.claim(ARRAY['requeue'], 'worker-1');
 
 -- Normal: it starts over, and keeps what it is.
-SELECT id = :'job' AS same_id, state, attempt, claim, worker_id, input, idempotency_key, last_error, last_error_stack, reason, finished_at, run_at = updated_at AS due_at_once FROM x_jobs.requeue(:'job');
+SELECT id = :'job' AS same_id, state, attempt, claim, worker_id, input, idempotency_key, last_error, last_error_stack, reason,
+    finished_at, run_at = updated_at AS due_at_once FROM x_jobs.requeue(:'job');
 SELECT attempt, claim FROM x_jobs.claim(ARRAY['requeue'], 'worker-1');
 
 -- Wrong: a live job, an unknown one, one whose key is held again, no id.

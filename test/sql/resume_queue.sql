@@ -1,6 +1,7 @@
 -- If this failed, a stopped queue would stay stopped.
 -- OPW-11 CLAIM-14
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 SELECT count(x_jobs.enqueue('job', queue => 'resume_queue', dedupe => false));
 SELECT count(x_jobs.pause_queue('resume_queue'));
 SELECT count(*) FROM x_jobs.claim(ARRAY['resume_queue'], 'worker-1');

@@ -1,10 +1,12 @@
 -- If this failed, a setting would have changed its unit, its range, its default or who may set it.
 -- X-13 ROW-18
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 -- The library defines its settings when it is loaded.
 SELECT x_jobs.version() IS NOT NULL AS loaded;
 \x on
-SELECT name, vartype, unit, context, min_val, max_val, enumvals, boot_val, short_desc, extra_desc FROM pg_settings WHERE name LIKE 'x\_jobs.%' ORDER BY name COLLATE "C";
+SELECT name, vartype, unit, context, min_val, max_val, enumvals, boot_val, short_desc, extra_desc FROM pg_settings
+ WHERE name LIKE 'x\_jobs.%' ORDER BY name COLLATE "C";
 \x off
 
 -- As a person writes and reads them.
@@ -25,16 +27,14 @@ ROLLBACK;
 \echo :LAST_ERROR_SQLSTATE
 
 -- Wrong: out of range, no number, no such setting.
+-- The server's own refusals, by SQLSTATE alone: their wording is not ours.
+\set VERBOSITY sqlstate
 SET x_jobs.retention = -1;
-\echo :LAST_ERROR_SQLSTATE
 SET x_jobs.history_step = 0;
-\echo :LAST_ERROR_SQLSTATE
 SET x_jobs.max_input_size = '2000MB';
-\echo :LAST_ERROR_SQLSTATE
 SET x_jobs.poll_interval = 'often';
-\echo :LAST_ERROR_SQLSTATE
 SET x_jobs.no_such_setting = 1;
-\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
 
 -- Forbidden: an ordinary role may set none of them.
 BEGIN;

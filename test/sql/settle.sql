@@ -1,9 +1,12 @@
 -- If this failed, a batch of endings would settle the wrong jobs, or lose some.
 -- ACK-2 ACK-6 NACK-2 NACK-3 RETRY-6 DRV-8 ROW-18
 \set VERBOSITY default
-SELECT count(x_jobs.enqueue(n, queue => 'settle', dedupe => false, max_attempts => CASE n WHEN 'f last' THEN 1 ELSE 3 END)) FROM unnest(ARRAY['a ack', 'b nack', 'c release', 'd fail', 'e dead_letter', 'f last']) AS n;
+\set SHOW_CONTEXT never
+SELECT count(x_jobs.enqueue(n, queue => 'settle', dedupe => false, max_attempts => CASE n WHEN 'f last' THEN 1 ELSE 3 END))
+  FROM unnest(ARRAY['a ack', 'b nack', 'c release', 'd fail', 'e dead_letter', 'f last']) AS n;
 CREATE TEMP TABLE held AS SELECT * FROM x_jobs.claim(ARRAY['settle'], 'worker-1', 6);
-CREATE FUNCTION pg_temp.settlement(named text, verb text, result jsonb DEFAULT NULL, error text DEFAULT NULL, code text DEFAULT NULL, delay interval DEFAULT NULL) RETURNS x_jobs.settlement
+CREATE FUNCTION pg_temp.settlement(named text, verb text, result jsonb DEFAULT NULL, error text DEFAULT NULL,
+                        code text DEFAULT NULL, delay interval DEFAULT NULL) RETURNS x_jobs.settlement
     LANGUAGE sql AS 'SELECT ROW(h.id, h.claim, verb, result, error, code, NULL, delay, NULL, NULL)::x_jobs.settlement FROM held AS h WHERE h.name = named';
 
 -- Normal: every verb, a job that does not exist, and one job twice; the answers come in the order given.
@@ -28,7 +31,8 @@ SELECT * FROM x_jobs.settle(ARRAY[pg_temp.settlement('g wrong', 'ack'), pg_temp.
 \echo :LAST_ERROR_SQLSTATE
 SELECT * FROM x_jobs.settle(ARRAY[pg_temp.settlement('g wrong', 'ack'), NULL], 'worker-1');
 \echo :LAST_ERROR_SQLSTATE
-SELECT * FROM x_jobs.settle(ARRAY[pg_temp.settlement('g wrong', 'ack'), pg_temp.settlement('g wrong', 'nack', delay => '-1 s')], 'worker-1');
+SELECT * FROM x_jobs.settle(ARRAY[pg_temp.settlement('g wrong', 'ack'), pg_temp.settlement('g wrong', 'nack', delay => '-1 s')],
+                        'worker-1');
 \echo :LAST_ERROR_SQLSTATE
 SELECT * FROM x_jobs.settle(ARRAY[pg_temp.settlement('g wrong', 'ack')], NULL);
 \echo :LAST_ERROR_SQLSTATE

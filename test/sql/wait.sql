@@ -1,6 +1,7 @@
 -- If this failed, an idle worker would have to poll, would hold a snapshot while it waits, or would wait for ever.
 -- C-094 WAKE-12
 \set VERBOSITY default
+\set SHOW_CONTEXT never
 
 -- Normal: it returns at once when there is work, without taking it.
 SELECT count(x_jobs.enqueue('job', queue => 'wait', dedupe => false));
@@ -28,6 +29,7 @@ BEGIN;
 CALL x_jobs.wait(ARRAY['wait'], '1 s');
 ROLLBACK;
 \echo :LAST_ERROR_SQLSTATE
+-- A DO block outside a transaction block is not inside one.
 DO 'BEGIN PERFORM 1; CALL x_jobs.wait(ARRAY[''nowhere''], ''10 ms''); END';
 
 -- Forbidden: outside a transaction block the role must exist for real.

@@ -21,7 +21,7 @@ my $w = session($primary);
 $w->sql("SELECT x_jobs.enqueue('work', '1', 'k' || n, queue => 'q', run_at => '2001-01-01 00:00+00'::timestamptz + n * '1 h'::interval, id => ('01890000-0000-7000-8000-00000000000' || n)::uuid)
 	FROM generate_series(1, 6) AS n");
 is($w->sql("SELECT string_agg(idempotency_key || ' ' || claim, ', ') FROM x_jobs.claim(ARRAY['q'], 'w', 2)"), 'k1 1, k2 1', 'X-10 ordinals start at 1');
-$w->sql("SELECT x_jobs.release('$first', 'w', 1), x_jobs.nack('$second', 'w', 1, error => 'broken', dead_letter => true)");
+$w->sql("SELECT x_jobs.heartbeat('$first', 'w', 1, '0'), x_jobs.nack('$second', 'w', 1, error => 'broken', dead_letter => true)");
 is($w->sql("SELECT idempotency_key, claim FROM x_jobs.claim(ARRAY['q'], 'w', 1, visibility_timeout => '0')"), 'k1|2', 'X-10 and grow by one');
 
 $primary->backup('base');

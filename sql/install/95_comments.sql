@@ -4,7 +4,7 @@
 -- example gives a row of the statement above it. ASCII only: the script is read in the encoding of the database.
 
 COMMENT ON SCHEMA x_jobs IS 'The surface of x_jobs: functions, row types and the view all_jobs';
-COMMENT ON SCHEMA _x_jobs IS 'The tables and helpers of x_jobs; private, granted to nobody';
+COMMENT ON SCHEMA _x_jobs IS 'The tables of x_jobs and the functions behind its surface; private, granted to nobody';
 
 -- Row types.
 

@@ -1,5 +1,5 @@
 -- If this failed, somebody could make, take, end or see jobs without having been given the right to.
-SELECT plan(445);
+SELECT plan(448);
 
 -- Roles are shared by all databases of the server: these are made here and dropped at the end.
 DO $$
@@ -249,6 +249,24 @@ SELECT pg_temp.tried('bob', $$SELECT x_jobs.enqueue('n', dedupe => false)$$) AS 
 ROLLBACK;
 SELECT is(:'within' || ' ' || pg_temp.tried('bob', $$SELECT x_jobs.enqueue('n', dedupe => false)$$), 'done 42501',
           'C-059 a grant stands and falls with its transaction');
+
+BEGIN;
+SAVEPOINT given;
+SELECT x_jobs.grant_worker('regress_x_jobs_bob', ARRAY['a']) \g /dev/null
+SELECT pg_temp.tried('bob', $$SELECT x_jobs.claim('{a}', 'w')$$) AS within \gset
+ROLLBACK TO given;
+SELECT pg_temp.tried('bob', $$SELECT x_jobs.claim('{a}', 'w')$$) AS after \gset
+COMMIT;
+SELECT is(:'within' || ' ' || :'after', 'done 42501', 'C-059 and with its subtransaction');
+
+-- A role that was dropped with its grants leaves nothing that would disturb the others.
+CREATE ROLE regress_x_jobs_gone;
+SELECT x_jobs.grant_worker('regress_x_jobs_gone', ARRAY['mine']), x_jobs.grant_operator('regress_x_jobs_gone') \g /dev/null
+DROP OWNED BY regress_x_jobs_gone;
+DROP ROLE regress_x_jobs_gone;
+SELECT is(concat_ws(' ', pg_temp.tried('worker_one', $$SELECT x_jobs.claim('{mine}', 'w')$$), pg_temp.tried('operator', 'SELECT x_jobs.stats()'),
+                    pg_temp.tried('bob', 'SELECT x_jobs.stats()')), 'done done 42501', 'C-059 a dropped role disturbs no other');
+SELECT lives_ok($$SELECT x_jobs.grant_worker('regress_x_jobs_worker_one', ARRAY['mine'])$$, 'C-059 and grants go on');
 
 -- Only the owner, a member of the owner, or a superuser may grant.
 GRANT USAGE ON SCHEMA x_jobs TO regress_x_jobs_operator, regress_x_jobs_nobody;

@@ -56,6 +56,7 @@ SELECT is(last_error || ', ' || last_error_code || ', ' || last_error_stack, 'no
           'RETRY-18 error, code and stack are stored')
   FROM x_jobs.job(:'id');
 SELECT ok(worker_id IS NULL AND visible_at IS NULL, 'RETRY-1 the claim is cleared') FROM x_jobs.job(:'id');
+SET x_jobs.test_clock_offset = '-1min';
 SELECT is((SELECT count(*) FROM x_jobs.claim(ARRAY['fails'], 'w2')), 0::bigint,
           'RETRY-2 the job is not claimable before its delay has passed');
 SET x_jobs.test_clock_offset = '1100ms';

@@ -94,7 +94,7 @@ class Session:
             except psycopg.OperationalError:
                 if time.monotonic() > give_up:
                     raise
-                time.sleep(0.05)
+                time.sleep(0.1)
 
     # -- transactions ------------------------------------------------------------------------------------------------
 

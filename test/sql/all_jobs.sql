@@ -5,10 +5,10 @@
 SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = 'x_jobs.all_jobs'::regclass
     AND attnum > 0 ORDER BY attnum;
 -- The view and the type x_jobs.job agree, column by column.
-SELECT v.attname, t.attname FROM pg_attribute AS v FULL JOIN (SELECT a.* FROM pg_attribute AS a
-                        JOIN pg_type AS t ON t.typrelid = a.attrelid WHERE t.oid = 'x_jobs.job'::regtype) AS t USING (attnum)
- WHERE (v.attrelid = 'x_jobs.all_jobs'::regclass OR v.attrelid IS NULL) AND attnum > 0 AND (v.attname, v.atttypid) IS DISTINCT
-   FROM (t.attname, t.atttypid);
+SELECT v.attname, t.attname
+  FROM (SELECT * FROM pg_attribute WHERE attrelid = 'x_jobs.all_jobs'::regclass AND attnum > 0) AS v
+  FULL JOIN (SELECT * FROM pg_attribute WHERE attrelid = 'x_jobs.job'::regclass AND attnum > 0) AS t USING (attnum)
+ WHERE (v.attname, v.atttypid) IS DISTINCT FROM (t.attname, t.atttypid);
 
 -- Empty, then normal: a live and a finished job, each once.
 SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'all_jobs';

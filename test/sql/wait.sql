@@ -6,7 +6,7 @@
 -- Normal: it returns at once when there is work, without taking it.
 SELECT count(x_jobs.enqueue('job', queue => 'wait', dedupe => false));
 SELECT clock_timestamp() AS before \gset
-CALL x_jobs.wait(ARRAY['wait'], '1 hour');
+CALL x_jobs.wait(ARRAY['wait'], '2 min');
 SELECT clock_timestamp() - :'before'::timestamptz < interval '1 min' AS at_once;
 SELECT state FROM x_jobs.all_jobs WHERE queue = 'wait';
 

@@ -32,8 +32,9 @@ auth_type = trust
 auth_file = $folder/users.txt
 pool_mode = transaction
 default_pool_size = 6
+min_pool_size = 4
+server_round_robin = 1
 max_client_conn = 100
-server_lifetime = 0
 ignore_startup_parameters = extra_float_digits
 logfile = $folder/pgbouncer.log
 INI
@@ -46,8 +47,8 @@ ok( wait_until(
 		}),
 	'C-066 the pooler answers') or BAIL_OUT(slurp_file("$folder/pgbouncer.err"));
 
-# A client whose statements run on changing server connections: between any two of them another client takes hold of
-# the connection that was used last.
+# A client whose statements run on changing server connections: they go round, and during each of them another client holds
+# one of them in a transaction.
 my $client = session($server, connstr => $pooled);
 my @takers = map { session($server, connstr => $pooled) } 1 .. 3;
 my %used;
@@ -86,12 +87,12 @@ is(elsewhere("SELECT idempotency_key FROM x_jobs.claim(ARRAY['q'], 'w')"), 'paus
 cmp_ok(scalar keys %used, '>', 1, 'C-066 the statements ran on ' . keys(%used) . ' server connections');
 
 # Waiting through the pooler is ended by a commit through the pooler.
-for my $wait ("CALL x_jobs.wait(ARRAY['waited'], '50 s')", "SELECT idempotency_key FROM x_jobs.claim(ARRAY['waited'], 'w', wait => '50 s')")
+for my $wait ("SELECT queue FROM x_jobs.claim(ARRAY['waited'], 'w', wait => '50 s')", "CALL x_jobs.wait(ARRAY['waited'], '50 s')")
 {
 	$client->send($wait);
 	ok($server->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active' AND wait_event_type = 'Extension' AND query LIKE '%waited%'"),
 		"C-066 asleep in $wait");
-	$takers[0]->sql("SELECT x_jobs.enqueue('work', '1', 'waited', queue => 'waited')");
+	$takers[0]->sql("SELECT x_jobs.enqueue('work', '1', queue => 'waited', dedupe => false)");
 	ok(wait_until(sub { !$client->pending }, within => 20), "C-066 woken from $wait");
 	is($client->result . $client->complaint, $wait =~ /CALL/ ? '' : 'waited', "C-066 the answer of $wait");
 }

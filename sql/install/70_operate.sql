@@ -199,7 +199,7 @@ DECLARE
 BEGIN
     PERFORM _x_jobs.require_name($1, 'queue');
     INSERT INTO _x_jobs.queues AS q (queue, created_at, paused_at, paused_reason, paused_by)
-         VALUES ($1, _x_jobs.clock(), _x_jobs.clock(), $2, _x_jobs.caller())
+         VALUES ($1, _x_jobs.clock(), _x_jobs.clock(), left($2, 8000), _x_jobs.caller())
     ON CONFLICT (queue) DO UPDATE
             SET paused_at = COALESCE(q.paused_at, excluded.paused_at),
                 paused_reason = CASE WHEN q.paused_at IS NULL THEN excluded.paused_reason ELSE q.paused_reason END,

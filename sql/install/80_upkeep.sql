@@ -138,6 +138,17 @@ BEGIN
     RETURN forgotten;
 END $$;
 
+-- A grant whose role is gone names only a number, which another role may get.
+CREATE FUNCTION _x_jobs.forget_dropped_roles() RETURNS bigint
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    DELETE FROM _x_jobs.grants g WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = g.role);
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    RETURN forgotten;
+END $$;
+
 CREATE FUNCTION _x_jobs.maintain() RETURNS SETOF x_jobs.maintained
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -148,6 +159,7 @@ BEGIN
     RETURN NEXT ROW('purge_attempts', _x_jobs.purge_attempts(10000))::x_jobs.maintained;
     RETURN NEXT ROW('expire_waiting', _x_jobs.expire_waiting(10000))::x_jobs.maintained;
     RETURN NEXT ROW('forget_lapsed_workers', _x_jobs.forget_lapsed_workers())::x_jobs.maintained;
+    RETURN NEXT ROW('forget_dropped_roles', _x_jobs.forget_dropped_roles())::x_jobs.maintained;
 END $$;
 
 CREATE FUNCTION x_jobs.maintain() RETURNS SETOF x_jobs.maintained

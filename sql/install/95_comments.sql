@@ -236,6 +236,7 @@ COMMENT ON FUNCTION _x_jobs.purge_attempts(integer)
 COMMENT ON FUNCTION _x_jobs.expire_waiting(integer)
     IS 'Ends waiting jobs whose expires_at has passed, at most the bound';
 COMMENT ON FUNCTION _x_jobs.forget_lapsed_workers() IS 'Removes workers that have not announced themselves in time';
+COMMENT ON FUNCTION _x_jobs.forget_dropped_roles() IS 'Removes grants whose role has been dropped';
 COMMENT ON FUNCTION _x_jobs.maintain() IS 'Behind the gate x_jobs.maintain';
 COMMENT ON FUNCTION _x_jobs.surface(text) IS 'The functions that a capability may execute';
 COMMENT ON FUNCTION _x_jobs.require_owner() IS 'Refuses a caller who is not the extension''s owner';
@@ -1296,6 +1297,7 @@ Example:
   --> purge_attempts
   --> expire_waiting
   --> forget_lapsed_workers
+  --> forget_dropped_roles
 $doc$;
 
 -- Roles.

@@ -24,6 +24,10 @@ void raise_missing(std::string_view argument) {
     errors::invariant(argument, "must not be NULL");
 }
 
+void raise_missing_element(std::string_view argument) {
+    errors::invariant(argument, "must not contain NULL");
+}
+
 std::string_view text(std::optional<std::string_view> value, std::string_view argument,
                       std::size_t bytes) {
     const std::string_view given = required(value, argument);
@@ -85,7 +89,7 @@ pg::Array<std::string_view> names(pg::ArrayRef value, std::string_view argument)
     pg::Array<std::string_view> result;
     const pg::Elements elements = pg::elements_of(value);
     for (std::size_t i = 0; i < elements.size(); ++i) {
-        result.push(text(elements.get<std::string_view>(i), argument));
+        result.push(text(element(elements.get<std::string_view>(i), argument), argument));
     }
     return result;
 }

@@ -48,6 +48,16 @@ pg::Jsonb payload(pg::Jsonb value, std::string_view argument);
 std::optional<core::Uuid> optional_id(std::optional<core::Uuid> value, std::string_view argument);
 
 [[noreturn]] void raise_missing(std::string_view argument);
+[[noreturn]] void raise_missing_element(std::string_view argument);
+
+// An element of an array argument that must be given.
+template <typename T>
+T element(std::optional<T> value, std::string_view argument) {
+    if (!value) {
+        raise_missing_element(argument);
+    }
+    return *value;
+}
 
 template <typename T>
 T required(std::optional<T> value, std::string_view argument) {

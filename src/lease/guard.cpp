@@ -1,6 +1,8 @@
 // See guard.hpp.
 #include "lease/guard.hpp"
 
+#include <algorithm>
+
 #include "errors/errors.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
@@ -13,12 +15,33 @@ namespace {
 struct Guard {
     Fence fence;
     SubTransactionId set_in;
-    // The subtransaction in which the claim itself settled the job; invalid while it has not.
+};
+
+// A claim that settled its job in the present transaction.
+struct Settlement {
+    core::Uuid id;
+    std::int64_t claim;
     SubTransactionId settled_in;
 };
 
 pg::Array<Guard> guards;
-bool guarding = false;
+pg::Array<Settlement> settlements;
+bool noting = false;
+
+void begin_noting() {
+    if (!noting) {
+        guards = pg::Array<Guard>(TopTransactionContext);
+        settlements = pg::Array<Settlement>(TopTransactionContext);
+        noting = true;
+    }
+}
+
+bool settled_here(const Fence &fence) {
+    return noting &&
+           std::any_of(settlements.begin(), settlements.end(), [&](const Settlement &one) {
+               return one.id == fence.id && one.claim == fence.claim;
+           });
+}
 
 void set_guard(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id,
                std::optional<std::int64_t> claim) {
@@ -28,20 +51,17 @@ void set_guard(std::optional<core::Uuid> id, std::optional<std::string_view> wor
     // What is lost already is said at once; what is held now is checked again before the commit.
     store::Live live = store::Live::open();
     store::Row row;
-    const bool held = live.find(fence.id, row) && holds(row, fence);
+    const bool held = settled_here(fence) || (live.find(fence.id, row) && holds(row, fence));
     live.close();
     if (!held) {
         errors::raise(errors::Code::lease_lost);
     }
-    if (!guarding) {
-        guards = pg::Array<Guard>(TopTransactionContext);
-        guarding = true;
-    }
+    begin_noting();
     MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
     fence.worker_id = {pnstrdup(fence.worker_id.data(), fence.worker_id.size()),
                        fence.worker_id.size()};
     MemoryContextSwitchTo(caller);
-    guards.push({fence, GetCurrentSubTransactionId(), InvalidSubTransactionId});
+    guards.push({fence, GetCurrentSubTransactionId()});
 }
 
 // Locks the row until the end of the transaction, so that no claim can take the job between this
@@ -57,25 +77,19 @@ bool still_held(store::Live &live, const Fence &fence) {
 
 }  // namespace
 
-void guard_settled(const core::Uuid &id, std::int64_t claim) {
-    if (!guarding) {
-        return;
-    }
-    for (Guard &guard : guards) {
-        if (guard.fence.id == id && guard.fence.claim == claim) {
-            guard.settled_in = GetCurrentSubTransactionId();
-        }
-    }
+void note_settled(const core::Uuid &id, std::int64_t claim) {
+    begin_noting();
+    settlements.push({id, claim, GetCurrentSubTransactionId()});
 }
 
 void check_guards() {
     // A transaction that wrote nothing has nothing to protect.
-    if (!guarding || !TransactionIdIsValid(GetTopTransactionIdIfAny())) {
+    if (!noting || guards.empty() || !TransactionIdIsValid(GetTopTransactionIdIfAny())) {
         return;
     }
     store::Live live = store::Live::open();
     for (const Guard &guard : guards) {
-        if (guard.settled_in == InvalidSubTransactionId && !still_held(live, guard.fence)) {
+        if (!settled_here(guard.fence) && !still_held(live, guard.fence)) {
             errors::raise(errors::Code::lease_lost);
         }
     }
@@ -83,29 +97,34 @@ void check_guards() {
 }
 
 void forget_guards() {
-    guarding = false;
+    noting = false;
 }
 
 void forget_guards_of(unsigned subtransaction) {
-    if (!guarding) {
+    if (!noting) {
         return;
     }
     for (std::size_t i = guards.size(); i-- > 0;) {
         if (guards[i].set_in == subtransaction) {
             guards.remove_at(i);
-        } else if (guards[i].settled_in == subtransaction) {
-            guards[i].settled_in = InvalidSubTransactionId;
+        }
+    }
+    for (std::size_t i = settlements.size(); i-- > 0;) {
+        if (settlements[i].settled_in == subtransaction) {
+            settlements.remove_at(i);
         }
     }
 }
 
 void merge_guards_of(unsigned subtransaction, unsigned parent) {
-    if (!guarding) {
+    if (!noting) {
         return;
     }
     for (Guard &guard : guards) {
         guard.set_in = guard.set_in == subtransaction ? parent : guard.set_in;
-        guard.settled_in = guard.settled_in == subtransaction ? parent : guard.settled_in;
+    }
+    for (Settlement &one : settlements) {
+        one.settled_in = one.settled_in == subtransaction ? parent : one.settled_in;
     }
 }
 

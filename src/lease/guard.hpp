@@ -7,8 +7,9 @@
 
 namespace x_jobs::lease {
 
-// Notes that the claim settled its job in this transaction: its guards count as held.
-void guard_settled(const core::Uuid &id, std::int64_t claim);
+// Notes that the claim settled its job in this transaction: its guards, set before or after, count
+// as held.
+void note_settled(const core::Uuid &id, std::int64_t claim);
 
 // Transaction events, called by transaction/events only.
 void check_guards();

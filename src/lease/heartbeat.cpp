@@ -77,8 +77,9 @@ Datum heartbeat_many(pg::Call call) {
     const core::Duration visibility = read_visibility(call.argument<pg::IntervalRef>(3));
     pg::Array<Beat> beats;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-        beats.push(
-            {make_fence(ids.get<core::Uuid>(i), worker_id, claims.get<std::int64_t>(i)), false});
+        beats.push({make_fence(arguments::element(ids.get<core::Uuid>(i), "ids"), worker_id,
+                               arguments::element(claims.get<std::int64_t>(i), "claims")),
+                    false});
     }
     arguments::text(worker_id, "worker_id");
     renew_all(beats, visibility);

@@ -17,7 +17,7 @@ pg::Array<std::string_view> read_queues(std::optional<pg::ArrayRef> list) {
         errors::raise(errors::Code::claim_queues_empty);
     }
     for (std::size_t i = 0; i < elements.size(); ++i) {
-        const auto given = arguments::required(elements.get<std::string_view>(i), "queues");
+        const auto given = arguments::element(elements.get<std::string_view>(i), "queues");
         const auto queue =
             given.empty() ? std::string_view{"default"} : arguments::text(given, "queues");
         if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {

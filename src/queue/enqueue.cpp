@@ -66,6 +66,7 @@ Datum enqueue(pg::Call call) {
     raw.id = call.argument<core::Uuid>(kId);
     raw.run_id = call.argument<core::Uuid>(kRunId);
     Request request = check(raw);
+    mint_ids(request);
     store::Live live = store::Live::open();
     const Enqueued enqueued = enqueue_one(live, request);
     live.close();
@@ -80,6 +81,7 @@ void enqueue_batch(pg::Call call, pg::Array<Request *> &requests) {
     pg::Array<std::size_t> order;
     pg::Array<Enqueued> answers;
     for (std::size_t i = 0; i < requests.size(); ++i) {
+        mint_ids(*requests[i]);
         order.push(i);
         answers.push({});
     }
@@ -177,7 +179,7 @@ Datum enqueue_mix(pg::Call call) {
     pg::Array<Request *> requests;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         if (jobs.nulls[i]) {
-            arguments::raise_missing("jobs");
+            arguments::raise_missing_element("jobs");
         }
         requests.push(keep(check(read_composite(jobs.values[i]))));
     }

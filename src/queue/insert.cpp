@@ -104,14 +104,16 @@ void refuse_duplicate(const Row &holder) {
     errors::raise(errors::Code::job_duplicate, {DatumGetCString(id)});
 }
 
+void mint_ids(Request &request) {
+    for (const Column column : {Column::id, Column::run_id}) {
+        if (request.row.raw(column).is_null) {
+            request.row.set(column, new_id());
+        }
+    }
+}
+
 Enqueued enqueue_one(store::Live &live, Request &request) {
     Row &row = request.row;
-    if (!request.has_own_id) {
-        row.set(Column::id, new_id());
-    }
-    if (row.raw(Column::run_id).is_null) {
-        row.set(Column::run_id, new_id());
-    }
     store::ensure_queue(row.queue());
     const std::optional<store::Key> key = store::key_of(row);
     for (;;) {

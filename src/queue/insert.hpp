@@ -13,10 +13,14 @@ struct Enqueued {
     bool deduped;
 };
 
-// Inserts the request's job, or answers the job that already stands for it. A live holder of the
-// key is answered at once, however long the transaction of its worker stays open; an enqueue of the
-// same key that has not committed yet is waited for. Raises X_JOB_DUPLICATE when the request wants
-// that.
+// Gives the request the ids that its caller did not bring. Ids grow in the order of these calls,
+// and jobs of one priority and time are claimed in the order of their ids.
+void mint_ids(Request &request);
+
+// Inserts the request's job, whose ids are minted, or answers the job that already stands for it. A
+// live holder of the key is answered at once, however long the transaction of its worker stays
+// open; an enqueue of the same key that has not committed yet is waited for. Raises X_JOB_DUPLICATE
+// when the request wants that.
 Enqueued enqueue_one(store::Live &live, Request &request);
 
 // Raises X_JOB_DUPLICATE, naming the job that holds the key.

@@ -132,7 +132,7 @@ bool complete(Desk &desk, const lease::Fence &fence, const Done &done) {
         return ending::finish(desk.live, desk.history, row, ending, store::Wait::yes);
     });
     if (landed) {
-        lease::guard_settled(fence.id, fence.claim);
+        lease::note_settled(fence.id, fence.claim);
     }
     return landed;
 }
@@ -141,7 +141,7 @@ bool hand_back(Desk &desk, const lease::Fence &fence, const HandBack &back) {
     const bool landed =
         lease::change_held(desk.live, fence, [&](Row &row) { return apply(desk, row, back); });
     if (landed) {
-        lease::guard_settled(fence.id, fence.claim);
+        lease::note_settled(fence.id, fence.claim);
     }
     return landed;
 }
@@ -170,7 +170,7 @@ FailureAnswer fail(Desk &desk, const lease::Fence &fence, const Failure &failure
         return result;
     });
     if (answer.landed) {
-        lease::guard_settled(fence.id, fence.claim);
+        lease::note_settled(fence.id, fence.claim);
     }
     return answer;
 }

@@ -139,7 +139,7 @@ pg::Array<Settled> settle_all(std::optional<pg::ArrayRef> settlements,
     pg::Array<Settled> answers;
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (given.nulls[i]) {
-            arguments::raise_missing("settlements");
+            arguments::raise_missing_element("settlements");
         }
         const pg::Elements fields = arguments::fields_of(given.values[i], kPositions, "settlement");
         checked.push(read_fields(fields, worker_id, now));

@@ -1,6 +1,6 @@
 -- If this failed, a client could not tell from an error what went wrong or what to do, or would find its keys and
 -- payloads in somebody's log.
-SELECT plan(144);
+SELECT plan(151);
 
 -- The codes of this build: a code is never used again and never changes its SQLSTATE.
 CREATE TEMP TABLE known (name text PRIMARY KEY, sqlstate text);
@@ -145,6 +145,13 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('progress', 'X_INVARIANT', 'id', $$SELECT x_jobs.progress(NULL, 'SECRET-worker', 1, 1, 2, 'SECRET')$$),
     ('progress', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.progress('TAKEN', NULL, 1, 1, 2, 'SECRET')$$),
     ('progress', 'X_INVARIANT', 'claim', $$SELECT x_jobs.progress('TAKEN', 'SECRET-worker', NULL, 1, 2, 'SECRET')$$),
+    ('progress', 'X_INVARIANT', 'done', $$SELECT x_jobs.progress('TAKEN', 'SECRET-worker', 1, NULL, 2, 'SECRET')$$),
+    ('progress', 'X_INVARIANT', 'total', $$SELECT x_jobs.progress('TAKEN', 'SECRET-worker', 1, 1, NULL, 'SECRET')$$),
+    ('nack', 'X_INVARIANT', 'counts_as_attempt', $$SELECT x_jobs.nack('TAKEN', 'SECRET-worker', 1, counts_as_attempt => NULL)$$),
+    ('nack', 'X_INVARIANT', 'park', $$SELECT x_jobs.nack('TAKEN', 'SECRET-worker', 1, park => NULL)$$),
+    ('nack', 'X_INVARIANT', 'dead_letter', $$SELECT x_jobs.nack('TAKEN', 'SECRET-worker', 1, dead_letter => NULL)$$),
+    ('nack', 'X_INVARIANT', 'fail', $$SELECT x_jobs.nack('TAKEN', 'SECRET-worker', 1, fail => NULL)$$),
+    ('fail', 'X_INVARIANT', 'error', $$SELECT x_jobs.fail('TAKEN', 'SECRET-worker', 1, NULL)$$),
     ('wait', 'X_WAIT_IN_TRANSACTION', NULL, $$CALL x_jobs.wait('{SECRET}', '1 s')$$),
     ('ack', 'X_INVARIANT', 'id', $$SELECT x_jobs.ack(NULL, 'SECRET-worker', 1, '"SECRET"')$$),
     ('ack', 'X_INVARIANT', 'worker_id', $$SELECT x_jobs.ack('TAKEN', NULL, 1, '"SECRET"')$$),

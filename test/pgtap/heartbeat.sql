@@ -1,5 +1,5 @@
 -- If this failed, a healthy worker would lose its job in the middle of a run, or a worker that lost it would never be told.
-SELECT plan(55);
+SELECT plan(60);
 
 -- A job of the named queue, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s', attempts integer DEFAULT 3) RETURNS x_jobs.claimed_job
@@ -102,6 +102,42 @@ SELECT * FROM pg_temp.held('own', '0') \gset
 SELECT claim AS second_claim FROM x_jobs.claim(ARRAY['own'], 'w') \gset
 SELECT is(x_jobs.heartbeat(:'id', 'w', :claim), false, 'HB-6 false for a worker''s own earlier claim');
 SELECT ok(x_jobs.heartbeat(:'id', 'w', :second_claim), 'HB-6 and true for its present one');
+
+-- Five minutes of a worker that beats at a third of its lease, and of one whose lease covers its whole run.
+SELECT * FROM pg_temp.held('beating', '30 s') \gset one_
+SELECT * FROM pg_temp.held('declared', '10 min') \gset two_
+CREATE TEMP TABLE beat (seconds integer, renewed boolean, taken bigint);
+DO $$
+DECLARE
+    job uuid := (SELECT j.id FROM _x_jobs.jobs AS j WHERE j.queue = 'beating');
+BEGIN
+    FOR seconds IN 10 .. 300 BY 10 LOOP
+        PERFORM set_config('x_jobs.test_clock_offset', seconds || 's', false);
+        INSERT INTO beat SELECT seconds, x_jobs.heartbeat(job, 'w', 1, '30 s'),
+                                (SELECT count(*) FROM x_jobs.claim(ARRAY['beating', 'declared'], 'w2', 10));
+        COMMIT;
+    END LOOP;
+END $$;
+SELECT is((SELECT count(*) FROM beat WHERE renewed AND taken = 0), 30::bigint, 'C-031 while beats arrive nobody else gets the job');
+SELECT ok(x_jobs.ack(:'one_id', 'w', :one_claim) AND x_jobs.ack(:'two_id', 'w', :two_claim),
+          'C-031 after five minutes both are acked by their first claim');
+SELECT is((SELECT array_agg(attempt) FROM x_jobs.all_jobs WHERE id IN (:'one_id', :'two_id')), ARRAY[1, 1],
+          'C-031 as their first attempt');
+RESET x_jobs.test_clock_offset;
+
+-- Many old jobs under long leases, and a few newer ones whose leases have lapsed.
+SELECT x_jobs.enqueue('long', queue => 'sweep', dedupe => false) FROM generate_series(1, 2000) \g /dev/null
+SELECT count(*) FROM x_jobs.claim(ARRAY['sweep'], 'w', 2000, '30 days') \gset
+SELECT x_jobs.enqueue('short', queue => 'sweep', dedupe => false) FROM generate_series(1, 50) \g /dev/null
+SELECT count(*) FROM x_jobs.claim(ARRAY['sweep'], 'w', 50, '30 s') \gset
+SET x_jobs.test_clock_offset = '1min';
+SELECT is((SELECT string_agg(DISTINCT name || ' ' || attempt, ', ') || ': ' || count(*)
+           FROM x_jobs.claim(ARRAY['sweep'], 'w2', 1000)), 'short 2: 50',
+          'C-033 one claim brings back all 50 lapsed jobs from behind 2,000 older ones that are held');
+SELECT is((SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'sweep' AND name = 'long' AND worker_id = 'w' AND attempt = 1),
+          2000::bigint,
+          'C-033 and touches none of those');
+RESET x_jobs.test_clock_offset;
 
 -- Durations that are no lease.
 SELECT matches(pg_temp.refusal(format('SELECT x_jobs.heartbeat(%L, ''w'', 1, %s)', :'id', value)),

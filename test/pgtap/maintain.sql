@@ -62,7 +62,7 @@ SELECT is(pg_temp.maintained(), 'lay_out_ring 32', 'X-16 so does maintain()');
 SELECT is(pg_temp.ring_fault(), '', 'X-16 in the same way');
 SELECT is(pg_temp.maintained(), 'nothing', 'X-16 a second call finds nothing to do');
 SELECT is(ARRAY(SELECT task FROM x_jobs.maintain()), ARRAY['lay_out_ring', 'advance_ring', 'roll_up', 'purge_kept',
-                        'purge_attempts', 'expire_waiting', 'forget_lapsed_workers'],
+                        'purge_attempts', 'expire_waiting', 'forget_lapsed_workers', 'forget_dropped_roles'],
     'X-16 maintain answers one row for each task');
 SELECT is((SELECT count(*) FROM pg_inherits WHERE inhparent = '_x_jobs.history'::regclass), 33::bigint,
           'X-16 the ring has 32 leaves and one that is kept');

@@ -264,7 +264,8 @@ CREATE ROLE regress_x_jobs_gone;
 SELECT x_jobs.grant_worker('regress_x_jobs_gone', ARRAY['mine']), x_jobs.grant_operator('regress_x_jobs_gone') \g /dev/null
 DROP OWNED BY regress_x_jobs_gone;
 DROP ROLE regress_x_jobs_gone;
-SELECT is(concat_ws(' ', pg_temp.tried('worker_one', $$SELECT x_jobs.claim('{mine}', 'w')$$), pg_temp.tried('operator', 'SELECT x_jobs.stats()'),
+SELECT is(concat_ws(' ', pg_temp.tried('worker_one', $$SELECT x_jobs.claim('{mine}', 'w')$$),
+                    pg_temp.tried('operator', 'SELECT x_jobs.stats()'),
                     pg_temp.tried('bob', 'SELECT x_jobs.stats()')), 'done done 42501', 'C-059 a dropped role disturbs no other');
 SELECT lives_ok($$SELECT x_jobs.grant_worker('regress_x_jobs_worker_one', ARRAY['mine'])$$, 'C-059 and grants go on');
 

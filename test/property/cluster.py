@@ -1,5 +1,6 @@
 """A throwaway PostgreSQL cluster for a test: own folder, own socket, no network, run as user postgres when the test
-runs as root. PG_CONFIG names the server to use; its installation must have x_jobs."""
+runs as root. PG_CONFIG names the server to use; its installation must have x_jobs. With X_JOBS_TEST_PRELOAD=no the
+library is not preloaded: everything must hold without its shared memory too."""
 
 import os
 import pwd
@@ -37,6 +38,8 @@ class Cluster:
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
         self.folder.chmod(0o755)
         self._server("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "--encoding=UTF8", "--locale=C")
+        if os.environ.get("X_JOBS_TEST_PRELOAD") == "no":
+            settings["shared_preload_libraries"] = ""
         settings = {**SETTINGS, "unix_socket_directories": str(self.folder), "port": str(port), **settings}
         with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as configuration:
             for setting, value in settings.items():

@@ -4,6 +4,7 @@
 # minute here, so whatever comes in less was a wake; without it, polling alone has to do.
 use strict;
 use warnings;
+no warnings 'redundant';
 
 use FindBin;
 use lib $FindBin::Bin;
@@ -45,12 +46,18 @@ sub put_to_sleep
 	return;
 }
 
-# The rows that a waiting session gets within the bound; says so if it gets none.
+# The rows that a waiting session gets within the bound; says so if it gets none, and ends the wait.
 sub woken
 {
 	my ($session, $rows, $name) = @_;
-	my $got = wait_until(sub { !$session->pending }, within => $soon) ? $session->result : 'still waiting';
-	is($got . $session->complaint, $rows, $name);
+	if (!wait_until(sub { !$session->pending }, within => $soon))
+	{
+		fail("$name: still waiting");
+		$session->{server}->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->pid_known . ')');
+		$session->result;
+		return;
+	}
+	is($session->result . $session->complaint, $rows, $name);
 	return;
 }
 
@@ -127,24 +134,34 @@ for my $preload (1, 0)
 	}
 	$producer->sql("SELECT x_jobs.cancel('" . job_id(1) . "')");
 
-	# What another gives back: by a rollback, by the end of its session, by a rollback to a savepoint.
-	$producer->sql("SELECT x_jobs.enqueue('work', '1', 'given back', queue => 'g', max_attempts => 100)");
-	my $holder = session($server);
-	$holder->sql("BEGIN; SELECT count(*) FROM x_jobs.claim(ARRAY['g'], 'h')");
-	put_to_sleep($server, $one, claim_waiting("'g'", worker => 'g'));
-	$holder->sql('ROLLBACK');
-	woken($one, 'given back|1', "$how: the rollback of a claim ends the wait");
-	$one->sql("SELECT x_jobs.release(id, 'g', claim) FROM x_jobs.all_jobs WHERE queue = 'g'");
-	$holder->sql("BEGIN; SAVEPOINT p; SELECT count(*) FROM x_jobs.claim(ARRAY['g'], 'h')");
-	put_to_sleep($server, $one, claim_waiting("'g'", worker => 'g'));
-	$holder->sql('ROLLBACK TO SAVEPOINT p');
-	woken($one, 'given back|2', "$how: so does a rollback to a savepoint");
-	$holder->sql('COMMIT');
-	$one->sql("SELECT x_jobs.release(id, 'g', claim) FROM x_jobs.all_jobs WHERE queue = 'g'");
-	$holder->sql("BEGIN; SELECT count(*) FROM x_jobs.claim(ARRAY['g'], 'h')");
-	put_to_sleep($server, $one, claim_waiting("'g'", worker => 'g'));
-	$holder->abandon;
-	woken($one, 'given back|3', "$how: so does a session that goes away");
+	# What another gives back: by a rollback, by a rollback to a savepoint, by the end of its session, by an error.
+	for my $way (
+		[ 'the rollback of a claim', 'BEGIN', 'ROLLBACK' ],
+		[ 'the rollback of a claim to a savepoint', 'BEGIN; SAVEPOINT p', 'ROLLBACK TO SAVEPOINT p' ],
+		[ 'an error after a claim', 'BEGIN', 'SELECT 1 / 0' ],
+		[ 'the end of a session that had claimed', 'BEGIN', undef ],
+		[ 'the rollback of an ack of a lapsed lease', "SELECT count(*) FROM x_jobs.claim(ARRAY['g'], 'h', visibility_timeout => '0'); BEGIN", 'ROLLBACK',
+			"SELECT x_jobs.ack(id, 'h', 1) FROM x_jobs.all_jobs WHERE queue = 'g' AND state = 'running'" ],
+		[ 'the rollback of a cancel', 'BEGIN', 'ROLLBACK', "SELECT state FROM x_jobs.cancel((SELECT id FROM x_jobs.all_jobs WHERE queue = 'g' AND state = 'ready'))" ])
+	{
+		my ($name, $begin, $end, $act) = @$way;
+		$producer->sql("SELECT x_jobs.cancel(id) FROM x_jobs.all_jobs WHERE queue = 'g' AND state IN ('ready', 'running')");
+		$producer->sql("SELECT x_jobs.enqueue('work', '1', '$name', queue => 'g')");
+		my $holder = session($server);
+		$holder->sql("$begin; " . ($act // "SELECT count(*) FROM x_jobs.claim(ARRAY['g'], 'h')"));
+		is($holder->complaint, '', "$how: before $name") if $holder->complaint ne '';
+		put_to_sleep($server, $one, "SELECT idempotency_key FROM x_jobs.claim(ARRAY['g'], 'w', wait => '100 s')");
+		if (defined $end)
+		{
+			$holder->sql($end);
+		}
+		else
+		{
+			$holder->abandon;
+		}
+		woken($one, $name, "$how: WAKE-12 the wait is ended by $name");
+		$holder->quit;
+	}
 
 	# The cut, and the bounds of a wait.
 	$one->sql("SET x_jobs.max_claim_wait = '400ms'");
@@ -172,16 +189,23 @@ for my $preload (1, 0)
 	for my $block (
 		[ 'BEGIN', "BEGIN; CALL x_jobs.wait(ARRAY['q'], '1 s')" ],
 		[ 'several statements sent as one', "SELECT 1\\; CALL x_jobs.wait(ARRAY['q'], '1 s')" ],
-		[ 'DO', q{DO $$ BEGIN CALL x_jobs.wait(ARRAY['q'], '1 s'); END $$} ],
+		[ 'DO inside BEGIN', q{BEGIN; DO $$ BEGIN CALL x_jobs.wait(ARRAY['q'], '1 s'); END $$} ],
 		[ 'a function', 'SELECT waiting()' ])
 	{
 		$one->sql($block->[1]);
 		like($one->complaint, qr/ XJ103: .*X_WAIT_IN_TRANSACTION: .*HINT: /s, "$how: a wait inside $block->[0] is X_WAIT_IN_TRANSACTION");
-		$one->sql('ROLLBACK') if $block->[0] eq 'BEGIN';
+		$one->sql('ROLLBACK') if $block->[0] =~ /BEGIN/;
 	}
 
-	# CALL wait holds no snapshot, and neither way of waiting holds a lock on a table.
+	# A DO block that is not inside a transaction block is either refused too or keeps the promise of CALL wait.
 	my $watch = "SELECT backend_xmin IS NULL AND backend_xid IS NULL FROM pg_stat_activity WHERE pid = " . $one->pid;
+	$one->send(q{DO $$ BEGIN CALL x_jobs.wait(ARRAY['nothing'], '30 s'); END $$});
+	my $kept = wait_until(sub { !$one->pending || $server->safe_psql('postgres', $watch) eq 't' });
+	$server->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $one->pid_known . ')');
+	$one->result;
+	ok($kept && $one->sqlstate =~ /^(?:XJ103|57014)$/, "$how: a wait inside DO is refused, or holds no snapshot") or diag $one->complaint;
+
+	# CALL wait holds no snapshot, and neither way of waiting holds a lock on a table.
 	my $locks = "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'relation' AND database <> 0 AND pid = " . $one->pid;
 	put_to_sleep($server, $one, "CALL x_jobs.wait(ARRAY['held'], '100 s')");
 	ok($server->poll_query_until('postgres', $watch), "$how: CALL wait holds no snapshot while it waits");
@@ -241,7 +265,7 @@ for my $preload (1, 0)
 	is(join(' ', sort map { $ended ? $_->result : '' } $one, $two), 'x|1 y|1', "$how: CLAIM-12 who get one each") if $ended;
 
 	# exchange waits as claim does, once its settlements are in.
-	put_to_sleep($server, $two, "SELECT status, idempotency_key FROM x_jobs.exchange(NULL, ARRAY['x'], 'w', wait => '100 s')") if $ended;
+	put_to_sleep($server, $two, "SELECT status, idempotency_key FROM x_jobs.exchange(ARRAY[]::x_jobs.settlement[], ARRAY['x'], 'w', wait => '100 s')") if $ended;
 	$producer->sql("SELECT x_jobs.enqueue('work', '1', 'z', queue => 'x')");
 	woken($two, 'claimed|z', "$how: exchange(wait) is woken by a commit") if $ended;
 

@@ -32,7 +32,6 @@ auth_type = trust
 auth_file = $folder/users.txt
 pool_mode = transaction
 default_pool_size = 6
-min_pool_size = 4
 server_round_robin = 1
 max_client_conn = 100
 ignore_startup_parameters = extra_float_digits
@@ -52,6 +51,9 @@ ok( wait_until(
 my $client = session($server, connstr => $pooled);
 my @takers = map { session($server, connstr => $pooled) } 1 .. 3;
 my %used;
+$_->sql('BEGIN') for @takers;
+$_->sql('SELECT pg_backend_pid()') for $client, @takers;
+$_->sql('COMMIT') for @takers;
 
 sub elsewhere
 {

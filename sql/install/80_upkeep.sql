@@ -124,7 +124,7 @@ CREATE FUNCTION _x_jobs.expire_waiting(bound integer) RETURNS bigint
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(*) FILTER (WHERE _x_jobs.expire(due.id))
       FROM (SELECT j.id FROM _x_jobs.jobs j
-             WHERE j.expires_at <= _x_jobs.clock() AND j.attempt = 0 AND j.state IN ('ready', 'delayed', 'suspended')
+             WHERE j.expires_at <= _x_jobs.clock() AND j.claim = 0 AND j.state IN ('ready', 'delayed', 'suspended')
              ORDER BY j.id LIMIT bound) due
 $$;
 

@@ -18,13 +18,17 @@ ClaimVerdict judge(const ClaimView &row, Timestamp now) {
         return ClaimVerdict::leave;
     }
     if (is_waiting(*row.state)) {
-        const bool expired = row.expires_at && *row.expires_at <= now && row.attempt == 0;
-        return expired ? ClaimVerdict::expire : ClaimVerdict::take;
+        return is_expired(row, now) ? ClaimVerdict::expire : ClaimVerdict::take;
     }
     if (*row.state != State::running || !row.visible_at || *row.visible_at > now) {
         return ClaimVerdict::leave;
     }
     return row.attempt >= row.max_attempts ? ClaimVerdict::bury : ClaimVerdict::take;
+}
+
+bool is_expired(const ClaimView &row, Timestamp now) {
+    return row.state && is_waiting(*row.state) && row.claim == 0 && row.expires_at &&
+           *row.expires_at <= now;
 }
 
 Timestamp next_change(const ClaimView &row) {

@@ -31,6 +31,8 @@ constexpr bool is_waiting(State state) {
 // What a claim sees of a row.
 struct ClaimView {
     std::optional<State> state;
+    // The ordinal of the last claim; 0 while it was never claimed, so has not started.
+    std::int64_t claim = 0;
     int attempt = 0;
     int max_attempts = 0;
     Timestamp run_at;
@@ -48,6 +50,10 @@ enum class ClaimVerdict {
 // Decides what a claim at `now` does with a row; the boundary instant counts as lapsed, due and
 // expired.
 ClaimVerdict judge(const ClaimView &row, Timestamp now);
+
+// Whether a waiting row has passed its expires_at without having started. A job that sleeps, or was
+// handed back uncounted, has started.
+bool is_expired(const ClaimView &row, Timestamp now);
 
 // The first instant at which judge() could answer otherwise than `leave`; kNever when none is
 // known.

@@ -15,8 +15,19 @@ namespace {
 using store::Column;
 using store::Row;
 
-// One fixed sentence, with nothing in it that a reader would have to unquote.
-constexpr std::string_view kLapsedSentence = "the lease lapsed on the final attempt";
+struct Epitaph {
+    std::string_view sentence;
+    std::string_view reason;
+};
+
+// Fixed sentences, with nothing in them that a reader would have to unquote.
+constexpr Epitaph epitaph_of(Burial why) {
+    if (why == Burial::claims_used_up) {
+        return {"the job has used up its claims", "claims-exhausted"};
+    }
+    return {"the lease lapsed on the final attempt", "lease-lapsed"};
+}
+
 constexpr std::string_view kExpiredSentence = "the job expired before it was started";
 
 // Dead letters stay until somebody removes them.
@@ -56,24 +67,25 @@ store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row 
     return removed;
 }
 
-store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &row,
+store::WriteResult bury(store::Live &live, store::HistoryWriter &history, Row &row, Burial why,
                         core::Timestamp now, store::Wait wait) {
+    const Epitaph epitaph = epitaph_of(why);
     const bool dead_letters = row.get<bool>(Column::dead_letters);
     const Row held = row;
-    row.set(Column::last_error, kLapsedSentence);
+    row.set(Column::last_error, epitaph.sentence);
     row.clear(Column::last_error_code);
     row.clear(Column::last_error_stack);
     Ending ending;
     ending.state = dead_letters ? core::State::dead : core::State::failed;
     ending.at = now;
-    ending.reason = "lease-lapsed";
+    ending.reason = epitaph.reason;
     ending.tally = dead_letters ? store::Tally::dead : store::Tally::failed;
     ending.outcome = dead_letters ? "dead-lettered" : "dropped";
     const store::WriteResult result = finish(live, history, row, ending, wait);
     if (result == store::WriteResult::done) {
         store::FailedAttempt attempt{};
         attempt.outcome = core::name_of(ending.state);
-        attempt.error = kLapsedSentence;
+        attempt.error = epitaph.sentence;
         attempt.ended_at = now;
         store::record_failure(held, attempt);
     }
@@ -102,10 +114,7 @@ bool expire_for_sql(std::optional<core::Uuid> id) {
     const core::Timestamp now = clock::now();
     bool expired = false;
     if (live.find(*id, row)) {
-        core::ClaimView view = row.claim_view();
-        // It expires whether or not it was due already.
-        view.run_at = core::Timestamp{};
-        expired = core::judge(view, now) == core::ClaimVerdict::expire &&
+        expired = core::is_expired(row.claim_view(), now) &&
                   expire(live, history, row, now, store::Wait::no) == store::WriteResult::done;
     }
     history.close();

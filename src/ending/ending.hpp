@@ -26,9 +26,16 @@ struct Ending {
 store::WriteResult finish(store::Live &live, store::HistoryWriter &history, store::Row &row,
                           const Ending &ending, store::Wait wait);
 
-// Ends a running row whose lease lapsed on its final attempt.
+// Why a claim ends a row instead of handing it out.
+enum class Burial {
+    lapsed,          // its lease lapsed on the final attempt
+    claims_used_up,  // no ordinal is left that it never had
+};
+
+// Ends a row that a claim must not hand out any more, as dead, or failed if it does not
+// dead-letter.
 store::WriteResult bury(store::Live &live, store::HistoryWriter &history, store::Row &row,
-                        core::Timestamp now, store::Wait wait);
+                        Burial why, core::Timestamp now, store::Wait wait);
 
 // Ends a waiting row that was not started before its expires_at.
 store::WriteResult expire(store::Live &live, store::HistoryWriter &history, store::Row &row,

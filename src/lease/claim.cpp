@@ -2,6 +2,7 @@
 #include "lease/claim.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "arguments/arguments.hpp"
 #include "clock/clock.hpp"
@@ -46,6 +47,7 @@ class Claimer {
     bool taken_by_this_look(const Row &row) const;
     void treat(Row &row);
     void take(Row &row);
+    void bury(Row &row, ending::Burial why);
     void answer(const Row &row);
     bool is_full() const {
         return look_.taken + look_.buried >= request_.max_jobs ||
@@ -106,19 +108,27 @@ void Claimer::take(Row &row) {
     }
 }
 
+void Claimer::bury(Row &row, ending::Burial why) {
+    if (ending::bury(live_, history_, row, why, now_, store::Wait::no) ==
+        store::WriteResult::done) {
+        ++look_.buried;
+    }
+}
+
 void Claimer::treat(Row &row) {
+    if (taken_by_this_look(row)) {
+        return;
+    }
     switch (core::judge(row.claim_view(), now_)) {
         case core::ClaimVerdict::take:
-            if (!taken_by_this_look(row)) {
+            if (row.claim() == std::numeric_limits<std::int64_t>::max()) {
+                bury(row, ending::Burial::claims_used_up);
+            } else {
                 take(row);
             }
             break;
         case core::ClaimVerdict::bury:
-            if (!taken_by_this_look(row) &&
-                ending::bury(live_, history_, row, now_, store::Wait::no) ==
-                    store::WriteResult::done) {
-                ++look_.buried;
-            }
+            bury(row, ending::Burial::lapsed);
             break;
         case core::ClaimVerdict::expire:
             if (ending::expire(live_, history_, row, now_, store::Wait::no) ==

@@ -3,6 +3,7 @@
 
 #include "clock/clock.hpp"
 #include "core/identity.hpp"
+#include "ending/ending.hpp"
 #include "errors/errors.hpp"
 #include "store/history.hpp"
 #include "store/queues.hpp"
@@ -33,9 +34,25 @@ store::WriteResult replace(store::Live &live, Row &holder, const Request &reques
     return result;
 }
 
+// A holder that can never be handed out any more must not swallow new work: it ends here, as the
+// next claim would have ended it. False when it is no such job.
+bool expire_holder(store::Live &live, Row &holder) {
+    const core::Timestamp now = clock::now();
+    if (!core::is_expired(holder.claim_view(), now)) {
+        return false;
+    }
+    store::HistoryWriter history;
+    ending::expire(live, history, holder, now, store::Wait::yes);
+    history.close();
+    return true;
+}
+
 // What a request does when a live job holds its key. Nothing when the holder changed and must be
 // looked for again.
 std::optional<Enqueued> meet(store::Live &live, Row &holder, const Request &request) {
+    if (expire_holder(live, holder)) {
+        return std::nullopt;
+    }
     const auto state = holder.state();
     if (request.on_conflict == OnConflict::error) {
         refuse_duplicate(holder);

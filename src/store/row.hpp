@@ -106,6 +106,7 @@ struct Row {
 
     core::ClaimView claim_view() const {
         return {state(),
+                claim(),
                 attempt(),
                 max_attempts(),
                 run_at(),

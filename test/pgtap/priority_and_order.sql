@@ -2,7 +2,7 @@
 -- one token.
 SET client_encoding = 'UTF8';
 SET synchronous_commit = on;
-SELECT plan(66);
+SELECT plan(70);
 
 -- One line of TAP: the statement is refused with this SQLSTATE, a message in lower case, a DETAIL that begins as
 -- given, and a HINT.
@@ -168,6 +168,15 @@ SELECT is((SELECT count(*) FROM _x_jobs.tally WHERE name IN ('early', 'not due')
 SELECT is((SELECT count(*) FROM x_jobs.jobs(name => 'early') j, x_jobs.attempts(j.id)), 0::bigint, 'X-19: an expiry is no failed attempt');
 SELECT ok((SELECT finished_at - created_at BETWEEN '2 h' AND '2 h 10 min' AND claim IS NULL FROM x_jobs.jobs(name => 'early')), 'X-19: it has an end, and was never claimed');
 SELECT is((SELECT deduped FROM x_jobs.enqueue('early', idempotency_key => 'k', queue => 'x-19:again')), false, 'X-19: an expiry frees the key');
+RESET x_jobs.test_clock_offset;
+SELECT id AS unmet FROM x_jobs.enqueue('unmet', idempotency_key => 'k', queue => 'x-19:unmet', expires_at => now() + interval '1 h') \gset
+SELECT id AS slept FROM x_jobs.enqueue('slept', idempotency_key => 'k', queue => 'x-19:slept', expires_at => now() + interval '1 h') \gset
+SELECT x_jobs.nack(id, 'w', claim, counts_as_attempt => false, park => true) FROM x_jobs.claim(ARRAY['x-19:slept'], 'w') \g /dev/null
+SET x_jobs.test_clock_offset = '2h';
+SELECT is((SELECT deduped FROM x_jobs.enqueue('unmet', idempotency_key => 'k', queue => 'x-19:unmet')), false, 'X-19: an expired holder of a key swallows no new job');
+SELECT is((SELECT state || ' ' || reason FROM x_jobs.job(:'unmet')), 'cancelled expired', 'X-19: the enqueue that met it ended it');
+SELECT is((SELECT deduped FROM x_jobs.enqueue('slept', idempotency_key => 'k', queue => 'x-19:slept')), true, 'X-19: a job asleep in its first attempt has started, and holds its key');
+SELECT is(pg_temp.taken(ARRAY['x-19:slept']), 'slept', 'X-19: it is handed out past its expires_at');
 SELECT is(pg_temp.taken(ARRAY['x-19:in time']), 'in time', 'X-19: a job that has started is redelivered past its expires_at');
 SELECT ok((SELECT expires_at IS NOT NULL FROM x_jobs.jobs(queue => 'x-19', name => 'early')), 'X-19: the record keeps the instant');
 SELECT is((SELECT (r.state, r.expires_at)::text FROM x_jobs.jobs(queue => 'x-19', name => 'not due') j, LATERAL x_jobs.requeue(j.id) r), '(ready,)', 'X-19: a requeue lifts it');

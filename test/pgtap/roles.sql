@@ -459,7 +459,7 @@ RESET search_path;
 DROP OPERATOR public.= (text, text);
 DROP OPERATOR public.<> (text, text);
 DROP FUNCTION public.format(text, text), public.lpad(text, integer, text), public.clock_timestamp();
-SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 7',
+SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 8',
           'C-061 planted functions and operators are neither resolved at installation nor called afterwards, whatever the search_path');
 SELECT is_empty($$SELECT d.objid FROM pg_depend AS d JOIN pg_depend AS member ON member.classid = d.classid
                 AND member.objid = d.objid AND member.deptype = 'e'

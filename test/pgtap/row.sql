@@ -3,7 +3,7 @@
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL synchronous_commit = on;
-SELECT plan(122);
+SELECT plan(123);
 
 -- One line of TAP: the statement is refused with this SQLSTATE, a message in lower case, a DETAIL that begins as
 -- given, and a HINT.
@@ -143,6 +143,9 @@ SELECT cmp_ok(x_jobs.new_id(), '>', :'later'::uuid, 'ROW-5: ids go on growing wh
 CREATE TEMP TABLE made AS
     SELECT n, (x_jobs.enqueue('row-5', idempotency_key => 'row-5:' || n, queue => 'made')).id FROM generate_series(1, 50) AS n;
 SELECT results_eq('SELECT n FROM made ORDER BY id', 'SELECT n FROM made ORDER BY n', 'ROW-5: sorting jobs by id is sorting them by creation');
+SELECT is(
+    (SELECT array_agg(ordinal ORDER BY id) FROM x_jobs.enqueue_many('row-5:batch', ARRAY['1', '2', '3']::jsonb[], ARRAY['c', 'a', 'b'])), ARRAY[1, 2, 3],
+    'ROW-5: the ids of a batch grow by position, so that its jobs are handed out in the order given');
 SELECT is(
     (SELECT count(*) FROM _x_jobs.jobs WHERE queue = 'made' AND run_id::text ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7'), 50::bigint,
     'ROW-5: minted run ids are of version 7 too');

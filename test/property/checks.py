@@ -5,9 +5,10 @@ what is stored, and model.py says which of that can be true together.
 """
 
 import json
+from bisect import bisect_left
 from collections import Counter, defaultdict
 
-from model import LIVE, LOOKS, NEVER, Event, Life, explain
+from model import LIVE, LOOKS, NEVER, Event, explain
 
 ENDING = {"settled", "cancelled", "removed"}
 
@@ -108,22 +109,41 @@ def _events_of(tx):
 
 def _lives(passages):
     """The intervals in which a job was surely live: (since, until)."""
-    life, since = Life(), None
+    since = None
     for passage in passages:
-        ended = passage.event.start
-        if passage.hidden:
-            # Nobody was told when: not before the lease, or the job, had lapsed.
-            ended = life.lease if passage.hidden == "buried" else life.expires
-        for after in (passage.before, passage.after):
-            if after.state in LIVE and since is None:
-                since = passage.event.end
-            elif after.state not in LIVE and since is not None:
-                if since < ended:
-                    yield since, ended
-                since = None
-        life = passage.after
+        # Of a hidden end it is only known when it came at the earliest.
+        ended = min((hidden.earliest for hidden in passage.hidden), default=passage.event.start)
+        live = passage.after.state in LIVE
+        if since is not None and (passage.hidden or not live):
+            if since < ended:
+                yield since, ended
+            since = None
+        if since is None and live:
+            since = passage.event.end
     if since is not None:
         yield since, NEVER
+
+
+def _claimable(passages, margin=500_000):
+    """The intervals in which a claim had to find the job: (since, until). The margin covers what the record does not
+    know to the microsecond, such as when a renewed lease ends."""
+    for passage, following in zip(passages, passages[1:]):
+        life = passage.after
+        if life.state == "running" and life.attempt < life.max_attempts:
+            since = max(passage.event.end, life.lease) + margin
+        elif life.state in LIVE and life.state != "running":
+            since = max(passage.event.end, life.due) + margin
+        else:
+            continue
+        until = min(following.event.start, life.expires if life.attempt == 0 else NEVER)
+        if since < until < NEVER:
+            yield since, until
+
+
+def _surely_open(acts, start, end):
+    """Whether no pause can have been in force: none began before the end that was not surely lifted before the start."""
+    lifted = max((begin for verb, begin, finish in acts if verb == "resume" and finish < start), default=0)
+    return not any(verb == "pause" and begin <= end and finish >= lifted for verb, begin, finish in acts)
 
 
 class Findings:
@@ -139,7 +159,7 @@ class Findings:
         self.inserted = {step["job"]: step for _, _, step in history.done("inserted")}
         self.undecided = []
         self.passages = self._explain_all()
-        self.burials = {job: sum(passage.hidden == "buried" for passage in passages)
+        self.burials = {job: sum(hidden.kind == "buried" for passage in passages for hidden in passage.hidden)
                         for job, passages in self.passages.items()}
 
     def _explain_all(self):
@@ -254,6 +274,58 @@ class Findings:
                     if not resumed:
                         yield f"client {tx['client']} tx {tx['tx']} claimed job {step['job']} of the paused queue {step['queue']}"
                         break
+
+    def starved(self, slack=20):
+        """Jobs that were due and untouched while claims of their queue came back with room to spare, again and again:
+        more room than burials and expiries can account for."""
+        claims, starts, touched, hidden = self._short_claims(), {}, self._touched(), self._hidden_windows()
+        for queue, calls in claims.items():
+            starts[queue] = [start for start, _, _ in calls]
+        for job, passages in self.passages.items():
+            queue = self.inserted[job]["queue"]
+            for since, until in _claimable(passages):
+                first = bisect_left(starts.get(queue, []), since)
+                spared = 0
+                for start, end, room in claims[queue][first:]:
+                    if start >= until:
+                        break
+                    if end < until and not any(begin <= end and start <= finish for begin, finish in touched[job]):
+                        spared += room
+                used = sum(earliest <= until and since <= latest for earliest, latest in hidden) if spared > slack else 0
+                if spared > slack + used:
+                    yield (f"job {job} of queue {queue} was claimable for {until - since} us while claims of its queue could "
+                           f"have taken {spared} jobs more; {used} burials and expiries at most")
+
+    def _short_claims(self):
+        """Queue -> (start, end, room) of calls that asked for more jobs than they were given."""
+        pauses = defaultdict(list)
+        for tx in self.history.committed:
+            for op in standing(tx):
+                if op["verb"] in ("pause", "resume"):
+                    pauses[op["queue"]].append((op["verb"], op["start"], tx["end"]))
+        claims = defaultdict(list)
+        for tx in self.history.committed:
+            for op in standing(tx):
+                given = sum(step["step"] == "claimed" for step in op["steps"])
+                if op["verb"] == "claim" and not op["narrowed"] and op["asked"] > given:
+                    for queue in op["queues"]:
+                        if _surely_open(pauses[queue], op["start"], op["end"]):
+                            claims[queue].append((op["start"], op["end"], op["asked"] - given))
+        for calls in claims.values():
+            calls.sort()
+        return claims
+
+    def _touched(self):
+        """Job -> when a transaction was open that did something to it, whatever came of it."""
+        touched = defaultdict(list)
+        for tx in self.history.txs:
+            for job in {step["job"] for op in tx["ops"] for step in op.get("steps", [])}:
+                touched[job].append((tx["begin"], tx["end"]))
+        return touched
+
+    def _hidden_windows(self):
+        return [(hidden.earliest, passage.event.end) for passages in self.passages.values() for passage in passages
+                for hidden in passage.hidden]
 
     # -- jobs --------------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,9 @@ SETTINGS = {
 class Cluster:
     def __init__(self, name, port, **settings):
         self.bindir = Path(self._run([os.environ.get("PG_CONFIG", "pg_config"), "--bindir"]).strip())
-        self.folder = Path(tempfile.mkdtemp(prefix=f"x_jobs-{name}.", dir="/tmp"))
+        # The path of a socket has room for about a hundred characters.
+        parent = tempfile.gettempdir() if len(tempfile.gettempdir()) <= 40 else "/tmp"
+        self.folder = Path(tempfile.mkdtemp(prefix=f"x_jobs-{name}.", dir=parent))
         self.data = self.folder / "data"
         self.log = self.folder / "server.log"
         self.port = port

@@ -330,6 +330,7 @@ def judge(tap, cluster, connection, history, moments, ended_well):
     tap.none(tally_differences(findings, connection), "ACK-4 BURY-5 CNT-8: tallies equal the settles that committed")
     tap.none(attempt_differences(findings, connection), "attempts hold one row for each failed attempt")
     tap.none(findings.repeated_ids(), "ROW-5: ids are unique over live and finished rows")
+    tap.none(findings.starved(), "CLAIM-5 CLAIM-7: no due job was passed over by claim after claim")
     tap.none(damaged_indexes(connection), "tables and indexes are sound (amcheck)")
 
 

@@ -44,11 +44,18 @@ class Event(NamedTuple):
     origin: str = ""
 
 
+class Hidden(NamedTuple):
+    """A transition that no client was told of: its kind, and the earliest moment at which it can have happened."""
+
+    kind: str
+    earliest: int
+
+
 class Passage(NamedTuple):
-    """One event in the order found, with the hidden transition before it (or None) and the lives around it."""
+    """One event in the order found, with the hidden transitions before and within it, and the lives around it."""
 
     event: Event
-    hidden: Optional[str]
+    hidden: tuple
     before: Life
     after: Life
 
@@ -172,19 +179,22 @@ STEPS = {
 LOOKS = {"live", "exists", "not held", "in state"}
 
 
-def _hidden(life, until):
-    """The transitions that no client is told of, if they may have happened by then."""
+def _unseen(life, until):
+    """What may have become of a life by then without anybody being told: (nothing or a Hidden, the life after it)."""
+    yield (), life
     if life.state == "running" and life.attempt >= life.max_attempts and life.lease <= until:
-        yield "buried", life._replace(state="dead", worker=None)
+        yield (Hidden("buried", life.lease),), life._replace(state="dead", worker=None)
     if life.state in LIVE and life.state != "running" and life.attempt == 0 and life.expires <= until:
-        yield "expired", life._replace(state="cancelled", worker=None)
+        yield (Hidden("expired", life.expires),), life._replace(state="cancelled", worker=None)
 
 
-def _outcomes(life, steps):
-    lives = [life]
-    for step in steps:
-        lives = [after for before in lives for after in STEPS[step["step"]](before, step)]
-    return lives
+def _outcomes(life, event):
+    """The lives that the event can have made of this one: (hidden transitions, life after)."""
+    outcomes = [((), life)]
+    for step in event.steps:
+        outcomes = [(hidden + more, after) for hidden, before in outcomes for more, met in _unseen(before, event.end)
+                    for after in STEPS[step["step"]](met, step)]
+    return outcomes
 
 
 def explain(events, budget=50_000):
@@ -209,10 +219,9 @@ def explain(events, budget=50_000):
         found = []
         for index in _next(events, left):
             event = events[index]
-            for hidden, start in [(None, life), *_hidden(life, event.end)]:
-                for after in _outcomes(start, event.steps):
-                    passage = Passage(event, hidden, start, after)
-                    found.append((event.end, (left & ~(1 << index), after, (passage, path), length + 1)))
+            for hidden, after in _outcomes(life, event):
+                passage = Passage(event, hidden, life, after)
+                found.append((event.end, (left & ~(1 << index), after, (passage, path), length + 1)))
         # The event that ended first is tried first: it is popped last pushed.
         found.sort(key=lambda entry: entry[0], reverse=True)
         stack.extend(entry for _, entry in found)

@@ -497,7 +497,7 @@ def judge(tap, cluster, connection, seed, duration):
              "ENQ-2 ENQ-3 ENQ-16 C-082: never two live jobs of one (name, tenant, key)")
     tap.none(findings.wrong_answers(), "ENQ-5 ENQ-6 ENQ-7: no enqueue was answered with another name's or tenant's job")
     tap.none(list(findings.leaked_inputs()) + list(strangers(history, connection)),
-             "X-20 WAKE-9: transactions that aborted, or whose guard failed, left nothing behind")
+             "X-20: transactions that aborted, or whose guard failed, left nothing behind")
     tap.none(findings.repeated_ids(), "ROW-5: ids are unique over live and finished rows")
     tap.none(tally_differences(findings, connection),
              "ACK-4 NACK-10 NACK-11 BURY-5 CNT-8 CNT-9 OPW-14: tallies equal the settles that the clients saw land")
@@ -511,6 +511,7 @@ def judge(tap, cluster, connection, seed, duration):
              "BURY-9 BURY-3: eight sessions bury each row exactly once")
     tap.ok(late == 0, "BURY-10: no late ack landed on a buried row", [f"{late} landed"])
     tap.none(left, "WAKE-12: the claim finds everything that is due: nothing was left waiting")
+    tap.none(findings.starved(), "CLAIM-5 CLAIM-7: no due job was passed over by claim after claim")
     tap.none(damaged_indexes(connection), "tables and indexes are sound (amcheck)")
 
 

@@ -224,10 +224,10 @@ class Session:
 
     # -- verbs -------------------------------------------------------------------------------------------------------
 
-    def call(self, verb, sql, parameters, steps, expected=None):
+    def call(self, verb, sql, parameters, steps, expected=None, **facts):
         """Runs one verb and writes it down. `steps(rows, start)` says what its answer means; `expected` maps SQLSTATEs
-        to functions of the refusal that say what it means."""
-        op = {"verb": verb, "start": instant()}
+        to functions of the refusal that say what it means; `facts` are written down as they are."""
+        op = {"verb": verb, "start": instant(), **facts}
         try:
             rows = self.send(sql, parameters)
             op["end"] = instant()
@@ -328,6 +328,7 @@ class Session:
             [queues, self.worker, max_jobs, seconds(visibility), seconds(wait), names, durable],
             lambda rows, _start: self._claimed(rows, queues, visibility, durable),
             {"57014": lambda _refusal: []},
+            queues=queues, asked=max_jobs, narrowed=names is not None,
         )
 
     def _claimed(self, rows, queues, visibility, durable):
@@ -478,12 +479,10 @@ class Session:
                          {"XJ009": lambda refusal: [_in_state(job_id, refusal)]})
 
     def pause(self, queue):
-        self.call("pause", "SELECT x_jobs.pause_queue(%s, 'by the test')", [queue], lambda _rows, _start: [])
-        self.tx["ops"][-1]["queue"] = queue
+        self.call("pause", "SELECT x_jobs.pause_queue(%s, 'by the test')", [queue], lambda _rows, _start: [], queue=queue)
 
     def resume(self, queue):
-        self.call("resume", "SELECT x_jobs.resume_queue(%s)", [queue], lambda _rows, _start: [])
-        self.tx["ops"][-1]["queue"] = queue
+        self.call("resume", "SELECT x_jobs.resume_queue(%s)", [queue], lambda _rows, _start: [], queue=queue)
 
     def maintain(self):
         return self.call("maintain", "SELECT * FROM x_jobs.maintain()", None, lambda _rows, _start: [])

@@ -134,7 +134,8 @@ for my $preload (1, 0)
 	}
 	$producer->sql("SELECT x_jobs.cancel('" . job_id(1) . "')");
 
-	# What another gives back: by a rollback, by a rollback to a savepoint, by the end of its session, by an error.
+	# What another gives back, by whatever way its transaction comes to nothing: found at the latest by the poll.
+	$one->sql("SET x_jobs.poll_interval = '1s'");
 	for my $way (
 		[ 'the rollback of a claim', 'BEGIN', 'ROLLBACK' ],
 		[ 'the rollback of a claim to a savepoint', 'BEGIN; SAVEPOINT p', 'ROLLBACK TO SAVEPOINT p' ],
@@ -159,9 +160,10 @@ for my $preload (1, 0)
 		{
 			$holder->abandon;
 		}
-		woken($one, $name, "$how: WAKE-12 the wait is ended by $name");
+		woken($one, $name, "$how: WAKE-12 the wait is ended by $name, or by the poll after it");
 		$holder->quit;
 	}
+	$one->sql('RESET x_jobs.poll_interval');
 
 	# The cut, and the bounds of a wait.
 	$one->sql("SET x_jobs.max_claim_wait = '400ms'");

@@ -62,6 +62,7 @@ sub elsewhere
 	push @takers, $taker;
 	$taker->sql('BEGIN');
 	$taker->sql('SELECT pg_backend_pid()');
+	$used{ $client->sql('SELECT pg_backend_pid()') }++;
 	my $rows = $client->sql($sql);
 	my $complaint = $client->complaint;
 	$used{ $client->sql('SELECT pg_backend_pid()') }++;

@@ -96,7 +96,7 @@ void expiry() {
     check(judge(row, kNow) == ClaimVerdict::take, "X-19 a row that expires later is taken");
     row.expires_at = kNow;
     check(judge(row, kNow) == ClaimVerdict::expire, "X-19 a row that expires now is ended");
-    row.attempt = 1;
+    row.claim = 1;
     check(judge(row, kNow) == ClaimVerdict::take, "X-19 a row that was started does not expire");
     ClaimView held = held_until(kBefore, 1);
     held.expires_at = kBefore;

@@ -85,7 +85,7 @@ test: ; test/run
 
 # What PGXN and packagers get: the committed tree with the joined script.
 dist: $(DATA_built)
-	git archive --prefix=x_jobs-$(version)/ --add-file=$(DATA_built) -o x_jobs-$(version).zip HEAD
+	git archive --prefix=x_jobs-$(version)/sql/ --add-file=$(DATA_built) --prefix=x_jobs-$(version)/ -o x_jobs-$(version).zip HEAD
 
 .PHONY: all test demo dist format format-check tidy check-static check-unit check-frames check-rooms check-symbols check-sql \
         check-upgrade check-meta check-checks check-behaviours

@@ -32,11 +32,11 @@ LEAST_LINES = 2000
 ROLLED_BACK = 0.10  # the share of the producer's transactions that end in ROLLBACK
 
 VISIBILITY = 2.0  # seconds; short, so that a lapse is seen within the demo
-LONG_EVERY = 600  # every so many lines one job takes longer than its lease and lives on renewals
+LONG_EVERY = 900  # every so many lines one job takes longer than its lease and lives on renewals
 LONG_SECONDS = 2.5
 # A redelivered job is worked slowly, so that the worker that lost it settles late while the new one still holds it.
-AGAIN_SECONDS = 1.0
-LAPSES = (40, 80, 120)  # the forgetful worker lets the lease of these of its jobs lapse
+AGAIN_SECONDS = 0.5
+LAPSES = (40, 120, 200)  # the forgetful worker lets the lease of these of its jobs lapse
 DOOM = 1 / 12  # after this share of the lines the doomed worker begins a job that it will not live to finish
 DOOM_SECONDS = 30.0
 ROUNDS = 400
@@ -122,7 +122,7 @@ class DemoWorker(Worker):
     """The worker of the examples, with a log on disk. One of the four forgets a lease now and then, one is doomed."""
 
     def __init__(self, options):
-        super().__init__(options.conninfo, ["lines"], batch=4, visibility=VISIBILITY, wait=2.0, grace=10.0,
+        super().__init__(options.conninfo, ["lines"], visibility=VISIBILITY, wait=2.0, grace=10.0,
                          worker_id=options.name)
         self.log = Log(options.folder / f"{options.name}.log")
         self.forgetful = options.name == "forgetful"

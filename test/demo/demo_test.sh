@@ -25,11 +25,12 @@ ok() {
     fi
 }
 
-# install_build NAME EXCLUDED [MAKE ARGUMENT...]: builds the tree, without the files EXCLUDED, with these arguments
-# into the installation $work/NAME.
+# install_build NAME [MAKE ARGUMENT...]: builds the tree with these arguments into the installation $work/NAME; with
+# any, from the start.
 install_build() {
-    local name=$1 excluded=$2 place
-    shift 2
+    local name=$1 place built=()
+    shift
+    [ $# = 0 ] || built=(--exclude='*.o' --exclude='*.so')
     mkdir -p "$work/$name/tree"
     for place in --bindir --pkglibdir --sharedir; do
         place=$("$pg_config" "$place")
@@ -37,7 +38,7 @@ install_build() {
         cp -a "$place/." "$work/$name$place/"
     done
     rm -rf "$work/$name$("$pg_config" --pkglibdir)"/{bitcode,x_jobs.so}
-    tar -C "$source_tree" --exclude=.git --exclude="$excluded" -cf - . | tar -C "$work/$name/tree" -xf -
+    tar -C "$source_tree" --exclude=.git "${built[@]}" -cf - . | tar -C "$work/$name/tree" -xf -
     make -C "$work/$name/tree" -j2 PG_CONFIG="$pg_config" "$@"
     make -C "$work/$name/tree" install PG_CONFIG="$pg_config" DESTDIR="$work/$name" "$@"
 }
@@ -52,7 +53,7 @@ run_demo() {
 clean_up() { sed -n 's/^Logs of the server and of the clients are kept in //p' "$1" | xargs -r rm -rf; }
 
 status=0
-install_build right .git >"$work/build.log" 2>&1 || status=$?
+install_build right >"$work/build.log" 2>&1 || status=$?
 ok "$status" "the extension builds and installs into a place of its own" "$work/build.log"
 status=0
 run_demo right >"$work/right.log" 2>&1 || status=$?
@@ -60,7 +61,7 @@ ok "$status" "C-029 ACK-8 BURY-10 WORK-26: the demo's report is right" "$work/ri
 clean_up "$work/right.log"
 
 status=0
-install_build broken '*.o' CPPFLAGS=-DX_JOBS_BREAK_FENCE >"$work/build.log" 2>&1 || status=$?
+install_build broken CPPFLAGS=-DX_JOBS_BREAK_FENCE >"$work/build.log" 2>&1 || status=$?
 ok "$status" "a build whose ack ignores the claim can be made" "$work/build.log"
 status=0
 run_demo broken >"$work/broken.log" 2>&1 || status=$?

@@ -116,6 +116,8 @@ for my $verb (grep { $_->[0] =~ /^(?:heartbeat|heartbeat_many|progress|ack|nack|
 	my ($name, $sql, $right) = @$verb;
 	for my $way ('lock_timeout', 'statement_timeout', 'pg_cancel_backend', 'pg_terminate_backend')
 	{
+		# A guard waits in the commit, and the server switches statement_timeout off before a commit begins.
+		next if $way eq 'statement_timeout' && $name eq 'a guarded write';
 		fresh($admin);
 		$admin->sql('DELETE FROM ledger');
 		my $before = contents();

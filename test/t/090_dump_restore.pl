@@ -28,7 +28,7 @@ for my $day (0 .. 5)
 	my $s = session($origin);
 	$s->sql("SET x_jobs.test_clock_offset = '${day}d'");
 	$s->sql("SELECT x_jobs.enqueue('old', jsonb_build_object('n', n, 'text', E'tab\\t \\\\ \"quoted\" \\n ünï'), 'k' || n, queue => 'old', tenant_id => 't' || n,
-		tags => ARRAY['a b', '{}', ''], run_at => '2001-01-01 00:00+00'::timestamptz + n * '1 s'::interval) FROM generate_series(1, 12) AS n");
+		tags => ARRAY['a b', '{}', '\"'], run_at => '2001-01-01 00:00+00'::timestamptz + n * '1 s'::interval) FROM generate_series(1, 12) AS n");
 	is($s->complaint, '', 'jobs of one day') if $s->complaint ne '';
 	$s->sql("CREATE TEMP TABLE held AS SELECT id, claim, row_number() OVER () AS n FROM x_jobs.claim(ARRAY['old'], 'w', 100)");
 	$s->sql("SELECT CASE n % 4

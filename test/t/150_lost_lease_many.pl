@@ -51,8 +51,7 @@ for my $preload (1, 0)
 	$s->sql("SELECT x_jobs.enqueue('long', '1', 'renewed', queue => 'long', id => '" . job_id(1) . "')");
 	$s->sql("SELECT x_jobs.claim(ARRAY['long'], 'w', visibility_timeout => '900 ms')");
 	$s->sql("SELECT x_jobs.enqueue('long', '1', 'declared', queue => 'long', id => '" . job_id(2) . "')");
-	is($s->sql("SELECT visible_at - claimed_at, timeout FROM x_jobs.claim(ARRAY['long'], 'w', visibility_timeout => '10 min')") =~ s/\|$/|00:10:00/r,
-		'00:10:00|00:10:00', "$how: C-031 a lease is as long as was asked for");
+	is($s->sql("SELECT visible_at - claimed_at FROM x_jobs.claim(ARRAY['long'], 'w', visibility_timeout => '10 min')"), '00:10:00', "$how: C-031 a lease is as long as was asked for");
 	my @thieves = map { session($server) } 1, 2;
 	my ($stolen, $lost) = ('', 0);
 	my $end = $s->sql("SELECT clock_timestamp() + '3 s'");
@@ -74,7 +73,7 @@ for my $preload (1, 0)
 	is($s->sql("SELECT count(*) FROM x_jobs.claim(ARRAY['poison'], 'w', 250, visibility_timeout => '0')"), '250', "$how: BURY-9 all are lapsed");
 	$s->sql('CREATE TABLE handed_out (worker integer, id uuid, name text, claim bigint)');
 	$server->pgbench(
-		'-n -M simple -c 8 -j 2 -t 30', 0, [qr/number of failed transactions: 0 /], [qr/^(?!.*ERROR)/s],
+		'-n -M simple -c 8 -j 2 -t 30', 0, [qr/actually processed: [0-9/]+\nnumber of failed transactions: 0 /], [qr/^(?!.*ERROR)/s],
 		"$how: BURY-9 eight sessions claim them",
 		{ "bury_$preload" => "INSERT INTO handed_out SELECT :client_id, id, name, claim FROM x_jobs.claim(ARRAY['poison'], 'b:client_id', 7, visibility_timeout => '1 h');\n" });
 	is( $s->sql("SELECT state, reason, count(*), count(DISTINCT id), min(attempt), max(attempt) FROM x_jobs.all_jobs WHERE name = 'poison' GROUP BY 1, 2"),

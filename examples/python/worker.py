@@ -144,8 +144,14 @@ class Worker:
                 cursor.execute(
                     """SELECT * FROM x_jobs.claim(%s, %s, max_jobs => %s, visibility_timeout => %s, wait => %s,
                                                   names => %s)""",
-                    [self.queues, self.worker_id, self.batch, timedelta(seconds=self.visibility),
-                     timedelta(seconds=self.wait), list(self.handlers)],
+                    [
+                        self.queues,
+                        self.worker_id,
+                        self.batch,
+                        timedelta(seconds=self.visibility),
+                        timedelta(seconds=self.wait),
+                        list(self.handlers),
+                    ],
                 )
                 self._claiming = False
                 self.connection.commit()
@@ -246,8 +252,11 @@ class Worker:
     def _undo(self):
         """Rolls back what the handler wrote. A handler stopped in the middle of a statement leaves the connection
         waiting for its answer: that statement is cancelled and the connection replaced."""
-        if self.connection.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS,
-                                                       TransactionStatus.INERROR):
+        if self.connection.info.transaction_status in (
+            TransactionStatus.IDLE,
+            TransactionStatus.INTRANS,
+            TransactionStatus.INERROR,
+        ):
             self.connection.rollback()
         else:
             self.connection.cancel()
@@ -333,8 +342,13 @@ def main():
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
 
-    worker = Worker(options.conninfo, options.queues or ["mail"], batch=options.batch, visibility=options.visibility,
-                    grace=options.grace)
+    worker = Worker(
+        options.conninfo,
+        options.queues or ["mail"],
+        batch=options.batch,
+        visibility=options.visibility,
+        grace=options.grace,
+    )
 
     @worker.handler("send_receipt")
     def send_receipt(job):

@@ -197,3 +197,8 @@ CREATE TRIGGER drop_mirrors AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON _x_j
     FOR EACH STATEMENT EXECUTE FUNCTION _x_jobs.drop_mirrors();
 CREATE TRIGGER drop_mirrors AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON _x_jobs.grants
     FOR EACH STATEMENT EXECUTE FUNCTION _x_jobs.drop_mirrors();
+-- No exception for a session with session_replication_role = replica.
+ALTER TABLE _x_jobs.history_leaves ENABLE ALWAYS TRIGGER drop_mirrors;
+ALTER TABLE _x_jobs.tally_turn ENABLE ALWAYS TRIGGER drop_mirrors;
+ALTER TABLE _x_jobs.queues ENABLE ALWAYS TRIGGER drop_mirrors;
+ALTER TABLE _x_jobs.grants ENABLE ALWAYS TRIGGER drop_mirrors;

@@ -1,6 +1,13 @@
 -- What must happen from time to time. Everything is tried and nothing is waited for: a lock that is not free at
 -- once is left for the next call.
 
+-- Whether each statement of the transaction sees what others have committed: with an older snapshot a lock says
+-- nothing about what may be emptied under it.
+CREATE FUNCTION _x_jobs.sees_commits() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT current_setting('transaction_isolation') IN ('read committed', 'read uncommitted')
+$$;
+
 -- Lays the ring out: 32 leaves, the first to be purged at the end of the present step.
 CREATE FUNCTION _x_jobs.lay_out_ring() RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -8,6 +15,9 @@ DECLARE
     step interval := current_setting('x_jobs.history_step')::interval;
     made bigint;
 BEGIN
+    IF NOT _x_jobs.sees_commits() THEN
+        RETURN 0;
+    END IF;
     BEGIN
         LOCK TABLE _x_jobs.history_leaves IN SHARE UPDATE EXCLUSIVE MODE NOWAIT;
     EXCEPTION WHEN lock_not_available THEN
@@ -33,6 +43,9 @@ DECLARE
     leaf text;
     purged bigint := 0;
 BEGIN
+    IF NOT _x_jobs.sees_commits() THEN
+        RETURN 0;
+    END IF;
     FOR due IN SELECT segment, upper FROM _x_jobs.history_leaves WHERE upper <= instant ORDER BY upper LOOP
         leaf := format('_x_jobs.history_%s', lpad(due.segment::text, 2, '0'));
         BEGIN
@@ -40,6 +53,8 @@ BEGIN
         EXCEPTION WHEN lock_not_available THEN
             EXIT;
         END;
+        -- Another call may have emptied the leaf and set it behind the newest while this one was on its way to the lock.
+        CONTINUE WHEN NOT EXISTS (SELECT FROM _x_jobs.history_leaves l WHERE l.segment = due.segment AND l.upper <= instant);
         EXECUTE format('TRUNCATE %s', leaf);
         UPDATE _x_jobs.history_leaves
            SET upper = (SELECT greatest(max(upper), date_bin(step, instant, '2000-01-01 00:00:00+00')) FROM _x_jobs.history_leaves) + step
@@ -58,6 +73,9 @@ DECLARE
     resting text := format('_x_jobs.tally_%s', (turn + 1) % 3);
     rolled bigint;
 BEGIN
+    IF NOT _x_jobs.sees_commits() THEN
+        RETURN 0;
+    END IF;
     -- The turn passes to a table that is known to be empty; the one that had the turn before rests meanwhile.
     BEGIN
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', resting);
@@ -133,7 +151,8 @@ CREATE FUNCTION _x_jobs.forget_lapsed_workers() RETURNS bigint
 DECLARE
     forgotten bigint;
 BEGIN
-    DELETE FROM _x_jobs.workers WHERE expires_at <= _x_jobs.clock();
+    DELETE FROM _x_jobs.workers WHERE worker_id = ANY (ARRAY(
+        SELECT w.worker_id FROM _x_jobs.workers w WHERE w.expires_at <= _x_jobs.clock() FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     RETURN forgotten;
 END $$;
@@ -144,22 +163,32 @@ CREATE FUNCTION _x_jobs.forget_dropped_roles() RETURNS bigint
 DECLARE
     forgotten bigint;
 BEGIN
-    DELETE FROM _x_jobs.grants g WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = g.role);
+    DELETE FROM _x_jobs.grants WHERE ctid = ANY (ARRAY(
+        SELECT g.ctid FROM _x_jobs.grants g WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = g.role)
+           FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     RETURN forgotten;
 END $$;
 
+-- The tasks that lock a leaf or a tally against everybody come last, since what they lock stays locked to the end of
+-- the transaction.
 CREATE FUNCTION _x_jobs.maintain() RETURNS SETOF x_jobs.maintained
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    kept bigint := _x_jobs.purge_kept(10000);
+    attempts bigint := _x_jobs.purge_attempts(10000);
+    expired bigint := _x_jobs.expire_waiting(10000);
+    workers bigint := _x_jobs.forget_lapsed_workers();
+    roles bigint := _x_jobs.forget_dropped_roles();
 BEGIN
     RETURN NEXT ROW('lay_out_ring', _x_jobs.lay_out_ring())::x_jobs.maintained;
     RETURN NEXT ROW('advance_ring', _x_jobs.advance_ring())::x_jobs.maintained;
     RETURN NEXT ROW('roll_up', _x_jobs.roll_up())::x_jobs.maintained;
-    RETURN NEXT ROW('purge_kept', _x_jobs.purge_kept(10000))::x_jobs.maintained;
-    RETURN NEXT ROW('purge_attempts', _x_jobs.purge_attempts(10000))::x_jobs.maintained;
-    RETURN NEXT ROW('expire_waiting', _x_jobs.expire_waiting(10000))::x_jobs.maintained;
-    RETURN NEXT ROW('forget_lapsed_workers', _x_jobs.forget_lapsed_workers())::x_jobs.maintained;
-    RETURN NEXT ROW('forget_dropped_roles', _x_jobs.forget_dropped_roles())::x_jobs.maintained;
+    RETURN NEXT ROW('purge_kept', kept)::x_jobs.maintained;
+    RETURN NEXT ROW('purge_attempts', attempts)::x_jobs.maintained;
+    RETURN NEXT ROW('expire_waiting', expired)::x_jobs.maintained;
+    RETURN NEXT ROW('forget_lapsed_workers', workers)::x_jobs.maintained;
+    RETURN NEXT ROW('forget_dropped_roles', roles)::x_jobs.maintained;
 END $$;
 
 CREATE FUNCTION x_jobs.maintain() RETURNS SETOF x_jobs.maintained

@@ -236,6 +236,7 @@ COMMENT ON FUNCTION _x_jobs.purge_attempts(integer)
 COMMENT ON FUNCTION _x_jobs.expire_waiting(integer)
     IS 'Ends waiting jobs whose expires_at has passed, at most the bound';
 COMMENT ON FUNCTION _x_jobs.forget_lapsed_workers() IS 'Removes workers that have not announced themselves in time';
+COMMENT ON FUNCTION _x_jobs.sees_commits() IS 'Whether each statement of the transaction sees what others have committed';
 COMMENT ON FUNCTION _x_jobs.forget_dropped_roles() IS 'Removes grants whose role has been dropped';
 COMMENT ON FUNCTION _x_jobs.maintain() IS 'Behind the gate x_jobs.maintain';
 COMMENT ON FUNCTION _x_jobs.surface(text) IS 'The functions that a capability may execute';

@@ -47,6 +47,7 @@ class Claimer {
     bool taken_by_this_look(const Row &row) const;
     void treat(Row &row);
     void take(Row &row);
+    void record_lapse(const Row &lapsed) const;
     void bury(Row &row, ending::Burial why);
     void answer(const Row &row);
     bool is_full() const {
@@ -91,7 +92,17 @@ void Claimer::answer(const Row &row) {
     rows_.write(columns);
 }
 
+// A worker that died leaves no word of its own: the claim that takes its job over says so.
+void Claimer::record_lapse(const Row &lapsed) const {
+    store::FailedAttempt attempt{};
+    attempt.outcome = "lapsed";
+    attempt.error = "the lease lapsed";
+    attempt.ended_at = now_;
+    store::record_failure(lapsed, attempt);
+}
+
 void Claimer::take(Row &row) {
+    const Row before = row;
     const core::Durability durability = begin_claim(request_.durable);
     row.set_state(core::State::running);
     row.set(Column::attempt, row.attempt() == INT_MAX ? INT_MAX : row.attempt() + 1);
@@ -105,6 +116,9 @@ void Claimer::take(Row &row) {
     if (result == store::WriteResult::done) {
         ++look_.taken;
         answer(row);
+        if (before.state() == core::State::running) {
+            record_lapse(before);
+        }
     }
 }
 

@@ -24,11 +24,13 @@ Fence make_fence(std::optional<core::Uuid> id, std::optional<std::string_view> w
             arguments::required(claim, "claim")};
 }
 
+bool is_held(const store::Row &row, const Fence &fence) {
+    return row.state() == core::State::running && row.claim() == fence.claim &&
+           row.optional<std::string_view>(store::Column::claimed_by) == fence.worker_id;
+}
+
 bool holds(const store::Row &row, const Fence &fence) {
-    return kFenceBroken ||
-           (row.state() == core::State::running && row.claim() == fence.claim &&
-            row.optional<std::string_view>(store::Column::claimed_by) == fence.worker_id &&
-            rights::may_work(row.queue()));
+    return kFenceBroken || (is_held(row, fence) && rights::may_work(row.queue()));
 }
 
 }  // namespace x_jobs::lease

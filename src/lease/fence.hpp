@@ -16,6 +16,9 @@ struct Fence {
 Fence make_fence(std::optional<core::Uuid> id, std::optional<std::string_view> worker_id,
                  std::optional<std::int64_t> claim);
 
+// Whether the row is running under exactly this claim, whoever asks.
+bool is_held(const store::Row &row, const Fence &fence);
+
 // Whether the row is running under exactly this claim, in a queue that the current role may work
 // on. A lease that has lapsed still holds until somebody claims the job again.
 bool holds(const store::Row &row, const Fence &fence);

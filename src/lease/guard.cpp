@@ -65,14 +65,17 @@ void set_guard(std::optional<core::Uuid> id, std::optional<std::string_view> wor
 }
 
 // Locks the row until the end of the transaction, so that no claim can take the job between this
-// check and the commit, and tells whether the guard's claim holds it.
+// check and the commit, and tells whether the guard's claim holds it. Rights were asked when the
+// guard was set: at the commit the current role may be another.
 bool still_held(store::Live &live, const Fence &fence) {
-    return change_held(live, fence, [&](store::Row &row) {
-        const store::WriteResult locked = live.lock(row);
-        return locked == store::WriteResult::done && holds(row, fence)
-                   ? store::WriteResult::done
-                   : store::WriteResult::changed;
-    });
+    store::Row row;
+    while (live.find(fence.id, row) && is_held(row, fence)) {
+        if (live.lock(row) == store::WriteResult::done) {
+            return is_held(row, fence);
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return false;
 }
 
 }  // namespace
@@ -83,10 +86,12 @@ void note_settled(const core::Uuid &id, std::int64_t claim) {
 }
 
 void check_guards() {
-    // A transaction that wrote nothing has nothing to protect.
-    if (!noting || guards.empty() || !TransactionIdIsValid(GetTopTransactionIdIfAny())) {
+    if (!noting || guards.empty()) {
         return;
     }
+    // In id order, as every path that takes several rows.
+    std::sort(guards.begin(), guards.end(),
+              [](const Guard &one, const Guard &other) { return one.fence.id < other.fence.id; });
     store::Live live = store::Live::open();
     for (const Guard &guard : guards) {
         if (!settled_here(guard.fence) && !still_held(live, guard.fence)) {

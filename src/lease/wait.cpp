@@ -31,9 +31,16 @@ Sight look(const pg::Array<std::string_view> &all_queues) {
     }
     const core::Timestamp now = clock::now();
     store::Live live = store::Live::open();
-    Candidates candidates = Candidates::open(live, queues, now);
+    // A row that another transaction is changing or making would not be claimed now: reporting it
+    // would turn wait and claim into a busy loop for as long as that transaction lasts.
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    Candidates candidates = Candidates::open(live, queues, now, &dirty);
     store::Row row;
     while (!sight.work && candidates.next(row)) {
+        if (TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax)) {
+            continue;
+        }
         sight.work = core::judge(row.claim_view(), now) != core::ClaimVerdict::leave;
         sight.next = std::min(sight.next, core::next_change(row.claim_view()));
     }

@@ -7,20 +7,31 @@
 
 namespace x_jobs::pg {
 
+// Raises unless the declared type has the columns that this library writes: between an update of
+// the extension and the restart that loads its library they may differ.
+inline void require_columns(TupleDesc descriptor, std::size_t columns) {
+    if (descriptor->natts != static_cast<int>(columns)) {
+        ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+                errmsg("the library and the installed types of x_jobs differ"),
+                errhint("Restart the server if the extension has been updated, or run ALTER "
+                        "EXTENSION x_jobs UPDATE."));
+    }
+}
+
 // Answers rows of the function's declared type. Made once per call, before the first row.
 class RowWriter {
    public:
     explicit RowWriter(Call call) : info_(call.info) { InitMaterializedSRF(info_, 0); }
 
     void write(std::span<const NullableValue> columns) {
+        auto *result = reinterpret_cast<ReturnSetInfo *>(info_->resultinfo);
+        require_columns(result->setDesc, columns.size());
         Datum values[MaxTupleAttributeNumber];
         bool nulls[MaxTupleAttributeNumber];
         for (std::size_t i = 0; i < columns.size(); ++i) {
             values[i] = columns[i].datum;
             nulls[i] = columns[i].is_null;
         }
-        auto *result = reinterpret_cast<ReturnSetInfo *>(info_->resultinfo);
-        Assert(static_cast<int>(columns.size()) == result->setDesc->natts);
         tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
     }
 
@@ -34,13 +45,13 @@ inline Datum make_row(Call call, std::span<const NullableValue> columns) {
     if (get_call_result_type(call.info, nullptr, &descriptor) != TYPEFUNC_COMPOSITE) {
         elog(ERROR, "function returns no composite type");
     }
+    require_columns(descriptor, columns.size());
     Datum values[MaxTupleAttributeNumber];
     bool nulls[MaxTupleAttributeNumber];
     for (std::size_t i = 0; i < columns.size(); ++i) {
         values[i] = columns[i].datum;
         nulls[i] = columns[i].is_null;
     }
-    Assert(static_cast<int>(columns.size()) == descriptor->natts);
     return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
 }
 

@@ -36,6 +36,18 @@ void refuse_finished(const core::Uuid &id) {
     }
 }
 
+// Cancels the live row, or tells that there is none.
+bool cancel_live(store::Live &live, store::HistoryWriter &history, const core::Uuid &id, Row &row,
+                 std::optional<std::string_view> reason) {
+    while (live.find(id, row)) {
+        CHECK_FOR_INTERRUPTS();
+        if (cancel_found(live, history, row, reason) == store::WriteResult::done) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Datum cancel(pg::Call call) {
     rights::require_for_write(rights::Capability::operate, "x_jobs.cancel()");
     const core::Uuid id = arguments::required(call.argument<core::Uuid>(0), "id");
@@ -46,13 +58,11 @@ Datum cancel(pg::Call call) {
     store::Live live = store::Live::open();
     store::HistoryWriter history;
     Row row;
-    bool cancelled = false;
-    while (!cancelled && live.find(id, row)) {
-        CHECK_FOR_INTERRUPTS();
-        cancelled = cancel_found(live, history, row, reason) == store::WriteResult::done;
-    }
+    bool cancelled = cancel_live(live, history, id, row, reason);
     if (!cancelled) {
         refuse_finished(id);
+        // A requeue may have brought it back between the two looks.
+        cancelled = cancel_live(live, history, id, row, reason);
     }
     const Datum answer =
         cancelled ? pg::make_row(call, surface::job_columns(row, true)) : pg::answer_null(call);

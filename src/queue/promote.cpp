@@ -19,13 +19,12 @@ using store::Row;
     errors::raise(errors::Code::job_not_promotable, {state});
 }
 
-[[noreturn]] void refuse_not_live(const core::Uuid &id) {
+void refuse_finished(const core::Uuid &id) {
     store::HistoryRow history;
     Row row;
     if (history.find(id, row)) {
         refuse(row.get<std::string_view>(Column::state));
     }
-    refuse("missing");
 }
 
 Datum promote(pg::Call call) {
@@ -37,7 +36,11 @@ Datum promote(pg::Call call) {
     while (!promoted) {
         CHECK_FOR_INTERRUPTS();
         if (!live.find(id, row)) {
-            refuse_not_live(id);
+            refuse_finished(id);
+            // Looked for once more: a requeue may have brought it back between the two looks.
+            if (!live.find(id, row)) {
+                refuse("missing");
+            }
         }
         const core::Timestamp now = clock::now();
         const auto state = row.state();

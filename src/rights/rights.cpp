@@ -6,6 +6,7 @@
 
 #include "errors/errors.hpp"
 #include "pg/function.hpp"
+#include "pg/text.hpp"
 #include "store/relations.hpp"
 
 namespace x_jobs::rights {
@@ -68,9 +69,12 @@ bool may_work(std::string_view queue) {
 
 void require_queue(std::string_view queue) {
     if (!may_work(queue)) {
-        errors::permission_denied("a queue of x_jobs",
-                                  "The owner of the extension can run SELECT "
-                                  "x_jobs.grant_worker('role', ARRAY['queue']).");
+        const char *name = pg::to_c_string(queue);
+        errors::permission_denied(
+            psprintf("queue \"%s\" of x_jobs", name),
+            psprintf(
+                "The owner of the extension can run SELECT x_jobs.grant_worker('%s', ARRAY[%s]).",
+                GetUserNameFromId(GetUserId(), false), quote_literal_cstr(name)));
     }
 }
 

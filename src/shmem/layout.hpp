@@ -24,7 +24,7 @@ enum WaiterState : std::uint32_t {
 struct Waiter {
     pg_atomic_uint32 state;
     Oid database;
-    // More queues than fit, or no list: waits for any queue.
+    // More queues than fit: woken for every queue, besides those that a commit counts on.
     bool any_queue;
     // Does not take every job of its queues: woken besides those that a commit counts on.
     bool selective;

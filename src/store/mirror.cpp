@@ -53,9 +53,10 @@ void load(Source &source, Start start, Take take) {
             source.context =
                 AllocSetContextCreate(TopMemoryContext, "x_jobs mirror", ALLOCSET_SMALL_SIZES);
         }
-        const std::uint64_t seen = source.changes;
         source.relation = relation_named(source.table);
         Relation relation = table_open(source.relation, AccessShareLock);
+        // What comes in from here on belongs to changes that the scan may have missed.
+        const std::uint64_t seen = source.changes;
         MemoryContextReset(source.context);
         start();
         TupleTableSlot *slot = table_slot_create(relation, nullptr);

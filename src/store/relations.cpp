@@ -40,7 +40,7 @@ Oid id_index_of(Relation leaf) {
         const bool on_id = index->rd_index->indnkeyatts == 1 &&
                            index->rd_index->indkey.values[0] == 1 && index->rd_index->indisvalid &&
                            RelationGetIndexPredicate(index) == NIL;
-        index_close(index, NoLock);
+        index_close(index, AccessShareLock);
         if (on_id) {
             found = lfirst_oid(cell);
             break;

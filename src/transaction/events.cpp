@@ -32,8 +32,11 @@ void on_transaction(XactEvent event, void *) {
             lease::check_guards();
             break;
         case XACT_EVENT_COMMIT:
-            wake::after_commit();
-            forget_all();
+            // Others are woken a little later, when the invalidations of this commit have been sent
+            // too: see on_release.
+            wake::end_wait();
+            lease::forget_guards();
+            lease::forget_commit();
             break;
         case XACT_EVENT_ABORT:
         case XACT_EVENT_PREPARE:
@@ -41,6 +44,14 @@ void on_transaction(XactEvent event, void *) {
             break;
         default:
             break;
+    }
+}
+
+// By now the transaction's rows are visible and what it changed in pauses and grants has been sent,
+// so whoever wakes sees both.
+void on_release(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *) {
+    if (phase == RESOURCE_RELEASE_LOCKS && is_commit && is_top_level) {
+        wake::after_commit();
     }
 }
 
@@ -86,6 +97,7 @@ void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 void initialise() {
     RegisterXactCallback(on_transaction, nullptr);
     RegisterSubXactCallback(on_subtransaction, nullptr);
+    RegisterResourceReleaseCallback(on_release, nullptr);
     previous_utility = ProcessUtility_hook;
     ProcessUtility_hook = on_utility;
 }

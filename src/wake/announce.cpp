@@ -2,6 +2,8 @@
 // allocated.
 #include "wake/announce.hpp"
 
+#include <algorithm>
+
 #include "clock/clock.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
@@ -25,12 +27,17 @@ struct QueueNote {
     std::uint64_t hash;
     const char *queue;
     int jobs;
-    bool notify;
+    // The least instant from which a row is claimable that NOTIFY is to tell of; kNever for
+    // hand-backs.
+    core::Timestamp notify_from;
 };
 
 struct SettledNote {
     SubTransactionId subtransaction;
-    const char *payload;
+    core::Uuid id;
+    const char *name;
+    const char *queue;
+    const char *outcome;
 };
 
 pg::Array<QueueNote> queue_notes;
@@ -70,21 +77,38 @@ bool notify_queue_has_room() {
     return room;
 }
 
-void note_queue(std::string_view queue, bool notify, int jobs) {
+const char *kept_text(std::string_view value) {
+    MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+    const char *copy = pnstrdup(value.data(), value.size());
+    MemoryContextSwitchTo(caller);
+    return copy;
+}
+
+void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     begin_noting();
     const std::uint64_t hash = queue.empty() ? 0 : queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
     for (QueueNote &note : queue_notes) {
         if (note.hash == hash && note.subtransaction == subtransaction && queue == note.queue) {
             note.jobs = note.jobs > INT_MAX - jobs ? INT_MAX : note.jobs + jobs;
-            note.notify = note.notify || notify;
+            note.notify_from = std::min(note.notify_from, notify_from);
             return;
         }
     }
-    MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
-    const char *name = pnstrdup(queue.data(), queue.size());
-    MemoryContextSwitchTo(caller);
-    queue_notes.push({subtransaction, hash, name, jobs, notify});
+    queue_notes.push({subtransaction, hash, kept_text(queue), jobs, notify_from});
+}
+
+void notify_settled(const SettledNote &note) {
+    StringInfoData payload;
+    initStringInfo(&payload);
+    const Datum id = DirectFunctionCall1(uuid_out, pg::DatumOf<core::Uuid>::make(note.id));
+    appendStringInfo(&payload, "{\"id\":\"%s\",\"name\":", DatumGetCString(id));
+    escape_json(&payload, note.name);
+    appendStringInfoString(&payload, ",\"queue\":");
+    escape_json(&payload, note.queue);
+    appendStringInfo(&payload, ",\"outcome\":\"%s\"}", note.outcome);
+    Async_Notify(kSettledChannel, payload.data);
+    pfree(payload.data);
 }
 
 template <typename Note>
@@ -99,55 +123,44 @@ void forget_notes(pg::Array<Note> &notes, SubTransactionId subtransaction) {
 }  // namespace
 
 void made_claimable(std::string_view queue, core::Timestamp run_at, Channel channel) {
-    const bool soon = run_at <= clock::now() + kDueSoon;
-    note_queue(queue, soon && channel == Channel::waiters_and_notify, 1);
+    note_queue(queue, channel == Channel::waiters_and_notify ? run_at : core::kNever, 1);
 }
 
 void announce(std::string_view queue) {
-    note_queue(queue, true, INT_MAX);
+    note_queue(queue, core::Timestamp{}, INT_MAX);
 }
 
 void settled(const core::Uuid &id, std::string_view name, std::string_view queue,
              std::string_view outcome) {
-    if (!settings::notify() || !has_listeners(false)) {
+    if (!settings::notify()) {
         return;
     }
     begin_noting();
-    MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
-    StringInfoData payload;
-    initStringInfo(&payload);
-    const Datum id_text = DirectFunctionCall1(uuid_out, pg::DatumOf<core::Uuid>::make(id));
-    appendStringInfo(&payload, "{\"id\":\"%s\",\"name\":", DatumGetCString(id_text));
-    escape_json(&payload, pnstrdup(name.data(), name.size()));
-    appendStringInfoString(&payload, ",\"queue\":");
-    escape_json(&payload, pnstrdup(queue.data(), queue.size()));
-    appendStringInfoString(&payload, ",\"outcome\":");
-    escape_json(&payload, pnstrdup(outcome.data(), outcome.size()));
-    appendStringInfoChar(&payload, '}');
-    MemoryContextSwitchTo(caller);
-    settled_notes.push({GetCurrentSubTransactionId(), payload.data});
+    settled_notes.push(
+        {GetCurrentSubTransactionId(), id, kept_text(name), kept_text(queue), kept_text(outcome)});
 }
 
 void before_commit() {
     if (!noting || !settings::notify()) {
         return;
     }
-    const bool wake = has_listeners(true);
+    // Asked now rather than when the note was taken: the transaction may have lasted.
+    const core::Timestamp soon = clock::now() + kDueSoon;
+    const bool wake = has_listeners(true) &&
+                      std::any_of(queue_notes.begin(), queue_notes.end(),
+                                  [&](const QueueNote &note) { return note.notify_from <= soon; });
     const bool settled = has_listeners(false) && !settled_notes.empty();
-    if ((!wake || queue_notes.empty()) && !settled) {
-        return;
-    }
-    if (!notify_queue_has_room()) {
+    if ((!wake && !settled) || !notify_queue_has_room()) {
         return;
     }
     for (const QueueNote &note : queue_notes) {
-        if (wake && note.notify) {
+        if (wake && note.notify_from <= soon) {
             Async_Notify(kWakeChannel, note.queue);
         }
     }
     for (const SettledNote &note : settled_notes) {
         if (settled) {
-            Async_Notify(kSettledChannel, note.payload);
+            notify_settled(note);
         }
     }
 }

@@ -123,8 +123,9 @@ void wake_waiters(std::uint64_t queue, int jobs) {
     for (int i = 0; i < shared->waiter_count; ++i) {
         Waiter &waiter = shared->waiters[i];
         const bool concerned = pg_atomic_read_u32(&waiter.state) == shmem::kWaiting &&
-                               (left > 0 || waiter.selective) && waits_for(waiter, queue);
-        if (concerned && wake_one(i, waiter) && !waiter.selective) {
+                               (left > 0 || waiter.selective || waiter.any_queue) &&
+                               waits_for(waiter, queue);
+        if (concerned && wake_one(i, waiter) && !waiter.selective && !waiter.any_queue) {
             --left;
         }
     }

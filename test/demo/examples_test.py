@@ -36,8 +36,15 @@ TRACES = """
 
 
 def work(options):
-    worker = Worker(options.conninfo, [options.queue], batch=options.batch, visibility=options.visibility,
-                    grace=options.grace, wait=0.5, worker_id=options.name)
+    worker = Worker(
+        options.conninfo,
+        [options.queue],
+        batch=options.batch,
+        visibility=options.visibility,
+        grace=options.grace,
+        wait=0.5,
+        worker_id=options.name,
+    )
 
     def trace(job, what):
         with psycopg.connect(options.conninfo, autocommit=True) as connection:
@@ -93,20 +100,37 @@ class Scene:
         self.processes = []
 
     def start(self, *command, **environment):
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                                   env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        )
         self.processes.append(process)
         return process
 
     def worker(self, name, queue, **options):
         arguments = [f"--{key}={value}" for key, value in options.items()]
-        return self.start(sys.executable, __file__, "work", "--conninfo", self.cluster.conninfo, "--name", name, "--queue",
-                          queue, *arguments)
+        return self.start(
+            sys.executable,
+            __file__,
+            "work",
+            "--conninfo",
+            self.cluster.conninfo,
+            "--name",
+            name,
+            "--queue",
+            queue,
+            *arguments,
+        )
 
     def enqueue(self, name, queue, **enqueued):
         return self.connection.execute(
-            "SELECT id FROM x_jobs.enqueue(%s, input => %s, dedupe => false, queue => %s)", [name, Jsonb(enqueued), queue]
+            "SELECT id FROM x_jobs.enqueue(%s, input => %s, dedupe => false, queue => %s)",
+            [name, Jsonb(enqueued), queue],
         ).fetchone()["id"]
 
     def job(self, job_id):
@@ -155,8 +179,11 @@ def shop(tap, scene):
     tap.ok(scene.ends(producer) == 0 and scene.count("SELECT count(*) FROM orders") == 5, "the producer places orders")
     receipts = lambda: scene.count("SELECT count(*) FROM receipts JOIN orders ON id = order_id")
     done = lambda: scene.count("SELECT count(*) FROM x_jobs.all_jobs WHERE name = 'send_receipt' AND state = 'done'")
-    tap.ok(scene.wait(lambda: receipts() == done() == 5), "WORK-8: the worker writes each receipt once and acks its job",
-           [f"{receipts()} receipts, {done()} done"])
+    tap.ok(
+        scene.wait(lambda: receipts() == done() == 5),
+        "WORK-8: the worker writes each receipt once and acks its job",
+        [f"{receipts()} receipts, {done()} done"],
+    )
     worker.terminate()
     tap.ok(scene.ends(worker, 10) == 0, "WORK-10: SIGTERM ends a waiting worker at once and well")
 
@@ -166,11 +193,22 @@ def shell(tap, scene):
     good = scene.enqueue("say", "shell", text="hello")
     scene.enqueue("say", "shell", text="fail")
     command = 'read -r input; echo "$input" >&2; case $input in *fail*) exit 3;; esac'
-    worker = scene.start(EXAMPLES / "bash" / "worker.sh", "shell", "bash", "-c", command, PGHOST=str(scene.cluster.folder),
-                         PGPORT=str(scene.cluster.port), PGUSER="postgres", PGDATABASE="postgres")
+    worker = scene.start(
+        EXAMPLES / "bash" / "worker.sh",
+        "shell",
+        "bash",
+        "-c",
+        command,
+        PGHOST=str(scene.cluster.folder),
+        PGPORT=str(scene.cluster.port),
+        PGUSER="postgres",
+        PGDATABASE="postgres",
+    )
     tap.ok(scene.wait(lambda: scene.job(good)["state"] == "done"), "the worker in bash acks what its command did")
-    failed = lambda: scene.count("SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'shell' AND last_error LIKE '%fail%' "
-                                 "AND last_error_code = '3'")
+    failed = lambda: scene.count(
+        "SELECT count(*) FROM x_jobs.all_jobs WHERE queue = 'shell' AND last_error LIKE '%fail%' "
+        "AND last_error_code = '3'"
+    )
     tap.ok(scene.wait(lambda: failed() == 1), "and records what its command said when it failed")
     worker.terminate()
     tap.ok(scene.ends(worker) == 0, "and ends on SIGTERM")
@@ -182,14 +220,25 @@ def failures(tap, scene):
     ended = lambda name: scene.job(jobs[name])["last_error"] is not None
     tap.ok(scene.wait(lambda: all(ended(name) for name in jobs)), "every failure of a handler is recorded")
     rows = {name: scene.job(job_id) for name, job_id in jobs.items()}
-    tap.ok(rows["fail"]["state"] == "ready" and "no such thing" in rows["fail"]["last_error"]
-           and rows["fail"]["last_error_code"] == "ValueError" and "Traceback" in rows["fail"]["last_error_stack"],
-           "WORK-3: an exception becomes a retry with its text, code and stack", [str(rows["fail"])])
-    wait = scene.connection.execute("SELECT extract(epoch FROM %s - now()) AS wait", [rows["later"]["run_at"]]).fetchone()
-    tap.ok(rows["later"]["state"] in ("ready", "delayed") and wait["wait"] > 500, "RetryLater states the wait", [str(wait)])
+    tap.ok(
+        rows["fail"]["state"] == "ready"
+        and "no such thing" in rows["fail"]["last_error"]
+        and rows["fail"]["last_error_code"] == "ValueError"
+        and "Traceback" in rows["fail"]["last_error_stack"],
+        "WORK-3: an exception becomes a retry with its text, code and stack",
+        [str(rows["fail"])],
+    )
+    wait = scene.connection.execute(
+        "SELECT extract(epoch FROM %s - now()) AS wait", [rows["later"]["run_at"]]
+    ).fetchone()
+    tap.ok(
+        rows["later"]["state"] in ("ready", "delayed") and wait["wait"] > 500, "RetryLater states the wait", [str(wait)]
+    )
     tap.ok(rows["unworkable"]["state"] == "dead", "Unworkable makes a dead letter at once", [str(rows["unworkable"])])
-    tap.ok(rows["broken write"]["last_error_code"] == "23502" and scene.effects(jobs["broken write"]) == 0,
-           "a database error is recorded by its SQLSTATE, and what the handler wrote is rolled back")
+    tap.ok(
+        rows["broken write"]["last_error_code"] == "23502" and scene.effects(jobs["broken write"]) == 0,
+        "a database error is recorded by its SQLSTATE, and what the handler wrote is rolled back",
+    )
     worker.terminate()
     tap.ok(scene.ends(worker) == 0, "and the worker lives on")
 
@@ -198,22 +247,31 @@ def leases(tap, scene):
     workers = [scene.worker(f"leasing-{number}", "leasing", visibility=1) for number in (1, 2)]
     long = scene.enqueue("sleep", "leasing", seconds=4)
     tap.ok(scene.wait(lambda: scene.job(long)["state"] == "done"), "a handler may outlast its lease")
-    tap.ok(scene.job(long)["claim"] == 1 and scene.traces(long) == ["begun", "ended"],
-           "HB-7 WORK-25 C-031: renewed on a third of its lease, no other worker claims it", [str(scene.traces(long))])
+    tap.ok(
+        scene.job(long)["claim"] == 1 and scene.traces(long) == ["begun", "ended"],
+        "HB-7 WORK-25 C-031: renewed on a third of its lease, no other worker claims it",
+        [str(scene.traces(long))],
+    )
     for in_database in (False, True):
         where = "in the database" if in_database else "in Python"
         job_id = scene.enqueue("sleep", "leasing", seconds=600, in_database=in_database)
         scene.wait(lambda: scene.traces(job_id) == ["begun"])
         scene.connection.execute("SELECT x_jobs.cancel(%s, 'not wanted')", [job_id])
-        tap.ok(scene.wait(lambda: scene.traces(job_id) == ["begun", "stopped"], 10),
-               f"HB-5 CANCEL-4 WORK-25: a handler that waits {where} is stopped by the heartbeat that answers false",
-               [str(scene.traces(job_id))])
-        tap.ok(scene.job(job_id)["state"] == "cancelled" and scene.effects(job_id) == 0,
-               f"and what it wrote before is rolled back ({where})")
+        tap.ok(
+            scene.wait(lambda: scene.traces(job_id) == ["begun", "stopped"], 10),
+            f"HB-5 CANCEL-4 WORK-25: a handler that waits {where} is stopped by the heartbeat that answers false",
+            [str(scene.traces(job_id))],
+        )
+        tap.ok(
+            scene.job(job_id)["state"] == "cancelled" and scene.effects(job_id) == 0,
+            f"and what it wrote before is rolled back ({where})",
+        )
     after = [scene.enqueue("sleep", "leasing", seconds=0) for _ in range(4)]
     tap.ok(scene.wait(lambda: all(scene.job(job_id)["state"] == "done" for job_id in after)), "the workers work on")
-    lingering = lambda: scene.count("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(%' AND state = 'active' "
-                                    "AND pid <> pg_backend_pid()")
+    lingering = lambda: scene.count(
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(%' AND state = 'active' "
+        "AND pid <> pg_backend_pid()"
+    )
     tap.ok(scene.wait(lambda: lingering() == 0, 10), "and the statement of the stopped handler was cancelled")
     for worker in workers:
         worker.terminate()
@@ -231,20 +289,33 @@ def drains(tap, scene):
     tap.ok(scene.ends(patient) == 0, "WORK-10: after SIGTERM the running handler may end")
     rows = [scene.job(job_id) for job_id in jobs]
     tap.ok([row["state"] for row in rows if row["id"] in running] == ["done"] * len(running), "and its job is acked")
-    tap.ok(all(row["state"] == "ready" and row["attempt"] == 0 for row in rows if row["id"] not in running)
-           and len(running) < 3, "WORK-12: what had not begun is handed back at once, uncounted", [str(row) for row in rows])
+    tap.ok(
+        all(row["state"] == "ready" and row["attempt"] == 0 for row in rows if row["id"] not in running)
+        and len(running) < 3,
+        "WORK-12: what had not begun is handed back at once, uncounted",
+        [str(row) for row in rows],
+    )
 
     hasty = scene.worker("hasty", "hasty", grace=3)
     job_id = scene.enqueue("sleep", "hasty", seconds=600)
     scene.wait(lambda: scene.traces(job_id) == ["begun"])
     began = time.monotonic()
     hasty.terminate()
-    tap.ok(scene.ends(hasty, 15) == 0, "WORK-10: a handler that does not end is stopped before the grace is over",
-           [f"{time.monotonic() - began:.1f} s"])
+    tap.ok(
+        scene.ends(hasty, 15) == 0,
+        "WORK-10: a handler that does not end is stopped before the grace is over",
+        [f"{time.monotonic() - began:.1f} s"],
+    )
     row = scene.job(job_id)
-    tap.ok(row["state"] == "ready" and row["attempt"] == 0 and row["last_error"] and scene.effects(job_id) == 0
-           and scene.traces(job_id) == ["begun", "stopped"],
-           "WORK-4: its job is handed back uncounted with the reason, and what it wrote is rolled back", [str(row)])
+    tap.ok(
+        row["state"] == "ready"
+        and row["attempt"] == 0
+        and row["last_error"]
+        and scene.effects(job_id) == 0
+        and scene.traces(job_id) == ["begun", "stopped"],
+        "WORK-4: its job is handed back uncounted with the reason, and what it wrote is rolled back",
+        [str(row)],
+    )
 
 
 def outages(tap, scene):
@@ -254,8 +325,12 @@ def outages(tap, scene):
     scene.wait(lambda: scene.traces(job_id) == ["begun"])
     os.killpg(killed.pid, signal.SIGKILL)
     heir = scene.worker("heir", "outage", visibility=2)
-    tap.ok(scene.wait(lambda: scene.job(job_id)["state"] == "done") and scene.job(job_id)["claim"] == 2
-           and scene.effects(job_id) == 1, "WORK-26 C-037: the job of a killed worker is done by another, with one effect")
+    tap.ok(
+        scene.wait(lambda: scene.job(job_id)["state"] == "done")
+        and scene.job(job_id)["claim"] == 2
+        and scene.effects(job_id) == 1,
+        "WORK-26 C-037: the job of a killed worker is done by another, with one effect",
+    )
     scene.connection.close()
     scene.cluster.stop()
     scene.cluster.start()

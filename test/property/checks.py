@@ -1,110 +1,14 @@
-"""The invariants, checked from the clients' records and from what the database holds in the end.
+"""The invariants, checked from the clients' records and from the rows that the database holds in the end.
 
-Nothing here asks the library under test what it thinks: the record says what clients were told and when, the tables say
+Nothing here asks the library under test what it thinks: the record says what clients were told and when, the rows say
 what is stored, and model.py says which of that can be true together.
 """
 
-import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
-from model import LIVE, LOOKS, NEVER, Event, explain
-
-ENDING = {"settled", "cancelled", "removed"}
-
-
-class History:
-    """All transactions of all clients."""
-
-    def __init__(self, folder):
-        self.txs = []
-        for path in sorted(folder.glob("client-*.log")):
-            txs = {}
-            for line in path.read_text(encoding="utf-8").splitlines():
-                entry = json.loads(line)
-                txs[entry["tx"]] = entry
-            self.txs.extend(txs.values())
-        self.committed = [tx for tx in self.txs if tx.get("outcome") == "committed"]
-        self.aborted = [tx for tx in self.txs if tx.get("outcome") == "aborted"]
-
-    def done(self, *steps):
-        """(transaction, operation, step) of everything of these kinds that committed, in the order of its calls."""
-        found = [(tx, op, step) for tx in self.committed for op in standing(tx) for step in op["steps"]
-                 if not steps or step["step"] in steps]
-        return sorted(found, key=lambda entry: entry[1]["start"])
-
-    def unexpected(self):
-        """Errors that no rule allows where they happened."""
-        for tx in self.txs:
-            if "outcome" not in tx:
-                yield f"client {tx['client']} left transaction {tx['tx']} without an outcome"
-            for op in tx["ops"]:
-                if "error" in op and not op.get("expected") and not _allowed(tx, op["error"]):
-                    yield f"client {tx['client']} tx {tx['tx']} {op['verb']}: {op['error']} {op.get('message')}"
-            error = tx.get("commit_error")
-            guarded = any(op["verb"] == "guard" for op in tx["ops"])
-            if error and not (error == "XJ102" and guarded) and not _allowed(tx, error):
-                yield f"client {tx['client']} tx {tx['tx']} COMMIT: {error}"
-
-    def deadlocks(self, before):
-        """Deadlocks of the time when every transaction was one statement."""
-        for tx in self.txs:
-            for op in tx["ops"]:
-                if op.get("error") == "40P01" and op["end"] < before:
-                    yield f"client {tx['client']} {op['verb']}: {op.get('message')}"
-
-    def events(self):
-        """Job id -> what was done to it and seen of it, one Event for each transaction."""
-        events = defaultdict(list)
-        for tx in self.txs:
-            for job, event in _events_of(tx):
-                events[job].append(event)
-        return events
-
-
-def standing(tx):
-    """The operations that stand: not undone by a savepoint, not refused."""
-    return [op for op in tx["ops"] if "steps" in op and "error" not in op and not op.get("undone")]
-
-
-def _allowed(tx, error):
-    # Who locks in an order of his own choosing may meet a deadlock, and at these levels a conflict.
-    return not tx["implicit"] and (error == "40P01" or (error == "40001" and tx["isolation"] != "READ COMMITTED"))
-
-
-def _events_of(tx):
-    origin = f"client {tx['client']} tx {tx['tx']}"
-    if tx["implicit"] and tx.get("outcome") == "aborted":
-        for op in tx["ops"]:
-            for step in op["steps"] if op.get("expected") else []:
-                yield step["job"], Event(op["start"], op["end"], (step,), origin)
-        return
-    guards = [step for op in standing(tx) for step in op["steps"] if step["step"] == "guarded"]
-    if tx.get("commit_error") == "XJ102" and len(guards) == 1:
-        if not any(step["job"] == guards[0]["job"] and step["step"] not in LOOKS | {"guarded"}
-                   for op in standing(tx) for step in op["steps"]):
-            yield guards[0]["job"], Event(tx["intent"], tx["end"], ({**guards[0], "step": "not held"},), origin)
-    if tx.get("outcome") != "committed":
-        return
-    acts = {}  # job -> (start, steps) from the first act on it
-    for op in standing(tx):
-        for step in op["steps"]:
-            job = step["job"]
-            if step["step"] == "guarded":
-                continue
-            if job in acts:
-                acts[job][1].append(step)
-            elif step["step"] in LOOKS:
-                yield job, Event(op["start"], op["end"], (step,), origin)
-            else:
-                acts[job] = (op["start"], [step])
-    for guard in guards:
-        start, steps = acts.get(guard["job"], (tx["intent"], []))
-        # The transaction's own settle counts as held; who also ends the job by other means is not judged here.
-        if not any(step["step"] in ENDING | {"requeued"} for step in steps):
-            acts[guard["job"]] = (start, steps + [{**guard, "step": "held"}])
-    for job, (start, steps) in acts.items():
-        yield job, Event(start, tx["end"], tuple(steps), origin)
+from history import ENDING, standing
+from model import LIVE, NEVER, Event, explain
 
 
 def _lives(passages):
@@ -131,17 +35,17 @@ def _claimable(passages, margin=500_000):
         life = passage.after
         if life.state == "running" and life.attempt < life.max_attempts:
             since = max(passage.event.end, life.lease) + margin
-        elif life.state in LIVE and life.state != "running":
+        elif life.state in LIVE and life.state != "running" and not life.vague:
             since = max(passage.event.end, life.due) + margin
         else:
             continue
-        until = min(following.event.start, life.expires if life.attempt == 0 else NEVER)
+        until = min(following.event.start, life.expires if life.claim == 0 else NEVER)
         if since < until < NEVER:
             yield since, until
 
 
 def _surely_open(acts, start, end):
-    """Whether no pause can have been in force: none began before the end that was not surely lifted before the start."""
+    """Whether no pause was in force: each that began before the end was surely lifted before the start."""
     lifted = max((begin for verb, begin, finish in acts if verb == "resume" and finish < start), default=0)
     return not any(verb == "pause" and begin <= end and finish >= lifted for verb, begin, finish in acts)
 
@@ -159,8 +63,10 @@ class Findings:
         self.inserted = {step["job"]: step for _, _, step in history.done("inserted")}
         self.undecided = []
         self.passages = self._explain_all()
-        self.burials = {job: sum(hidden.kind == "buried" for passage in passages for hidden in passage.hidden)
-                        for job, passages in self.passages.items()}
+        self.burials = {
+            job: sum(hidden.kind == "buried" for passage in passages for hidden in passage.hidden)
+            for job, passages in self.passages.items()
+        }
 
     def _explain_all(self):
         events = self.history.events()
@@ -178,8 +84,11 @@ class Findings:
             else:
                 passages[job] = found
         for job in events.keys() - self.inserted.keys():
-            if any(step["step"] != "not held" and step.get("states") != ["absent"]
-                   for event in events[job] for step in event.steps):
+            if any(
+                step["step"] != "not held" and step.get("states") != ["absent"]
+                for event in events[job]
+                for step in event.steps
+            ):
                 self.undecided.append(f"job {job} was seen by {events[job][0].origin}, but nobody made it")
         return passages
 
@@ -187,7 +96,11 @@ class Findings:
 
     def handed_out_twice(self):
         counted = Counter((step["job"], step["claim"]) for _, _, step in self.claims)
-        return [f"job {job} claim {claim} was handed out {count} times" for (job, claim), count in counted.items() if count > 1]
+        return [
+            f"job {job} claim {claim} was handed out {count} times"
+            for (job, claim), count in counted.items()
+            if count > 1
+        ]
 
     def ordinals(self, trusted=lambda step: True):
         """Ordinals that do not rise from claim to claim; `trusted` says of which claims it is asked."""
@@ -219,8 +132,10 @@ class Findings:
                     lease = renewed if start <= moment else lease
                 ended = any(first["claimed_at"] <= start <= moment for start in endings[job])
                 if moment < lease and not ended and trusted(first):
-                    yield (f"job {job}: {second['worker']} got claim {second['claim']} {lease - moment} us before the lease "
-                           f"of {first['worker']}, claim {first['claim']}, ended")
+                    yield (
+                        f"job {job}: {second['worker']} got claim {second['claim']} {lease - moment} us before the "
+                        f"lease of {first['worker']}, claim {first['claim']}, ended"
+                    )
 
     def stale_settles(self, trusted=lambda step: True):
         """Settles that landed although a later claim had been handed out before they were called."""
@@ -235,7 +150,9 @@ class Findings:
 
     def settled_twice(self):
         counted = Counter((step["job"], step["claim"]) for _, _, step in self.history.done("settled"))
-        return [f"job {job} claim {claim} was settled {count} times" for (job, claim), count in counted.items() if count > 1]
+        return [
+            f"job {job} claim {claim} was settled {count} times" for (job, claim), count in counted.items() if count > 1
+        ]
 
     def claim_rows(self):
         """What a claimed row carries."""
@@ -256,7 +173,9 @@ class Findings:
                 yield f"job {step['job']} claim {step['claim']}: {', '.join(wrong)}"
         for tx in self.history.committed:
             for op in standing(tx):
-                order = [(step["priority"], step["run_at"], step["job"]) for step in op["steps"] if step["step"] == "claimed"]
+                order = [
+                    (step["priority"], step["run_at"], step["job"]) for step in op["steps"] if step["step"] == "claimed"
+                ]
                 if order != sorted(order):
                     yield f"client {tx['client']} tx {tx['tx']}: rows out of (priority, run_at, id) order: {order}"
 
@@ -270,9 +189,14 @@ class Findings:
         for tx, op, step in self.claims:
             for pause_start, pause_end in acts[step["queue"], "pause"]:
                 if pause_end < op["start"]:
-                    resumed = any(end >= pause_start and start <= op["end"] for start, end in acts[step["queue"], "resume"])
+                    resumed = any(
+                        end >= pause_start and start <= op["end"] for start, end in acts[step["queue"], "resume"]
+                    )
                     if not resumed:
-                        yield f"client {tx['client']} tx {tx['tx']} claimed job {step['job']} of the paused queue {step['queue']}"
+                        yield (
+                            f"client {tx['client']} tx {tx['tx']} claimed job {step['job']} of the paused "
+                            f"queue {step['queue']}"
+                        )
                         break
 
     def starved(self, slack=20):
@@ -291,10 +215,14 @@ class Findings:
                         break
                     if end < until and not any(begin <= end and start <= finish for begin, finish in touched[job]):
                         spared += room
-                used = sum(earliest <= until and since <= latest for earliest, latest in hidden) if spared > slack else 0
+                used = (
+                    sum(earliest <= until and since <= latest for earliest, latest in hidden) if spared > slack else 0
+                )
                 if spared > slack + used:
-                    yield (f"job {job} of queue {queue} was claimable for {until - since} us while claims of its queue could "
-                           f"have taken {spared} jobs more; {used} burials and expiries at most")
+                    yield (
+                        f"job {job} of queue {queue} was claimable for {until - since} us while claims of its queue "
+                        f"could have taken {spared} jobs more; {used} burials and expiries at most"
+                    )
 
     def _short_claims(self):
         """Queue -> (start, end, room) of calls that asked for more jobs than they were given."""
@@ -324,8 +252,12 @@ class Findings:
         return touched
 
     def _hidden_windows(self):
-        return [(hidden.earliest, passage.event.end) for passages in self.passages.values() for passage in passages
-                for hidden in passage.hidden]
+        return [
+            (hidden.earliest, passage.event.end)
+            for passages in self.passages.values()
+            for passage in passages
+            for hidden in passage.hidden
+        ]
 
     # -- jobs --------------------------------------------------------------------------------------------------------
 
@@ -401,110 +333,3 @@ class Findings:
             counted[step["job"]] += step["attempt_row"]
         removed = {step["job"] for _, _, step in self.history.done("removed")}
         return {job: count for job, count in counted.items() if count and job not in removed}
-
-
-# -- what the database holds ---------------------------------------------------------------------------------------------
-
-
-def stored_jobs(connection):
-    return connection.execute(
-        """SELECT id, state, claim, attempt, name, queue, tenant_id, idempotency_key, input ->> 'token' AS token, reason
-             FROM x_jobs.all_jobs"""
-    ).fetchall()
-
-
-def stored_tallies(connection):
-    """The same two mappings as Findings.expected_tallies, from tally rows and from what was rolled up."""
-    # The duration of a rolled-up bucket is one sum over its outcomes, so durations are compared by name only.
-    names = {(row["name"], row["outcome"]): row["count"] for row in connection.execute(
-        """SELECT name, outcome, sum(count)::bigint AS count
-             FROM (SELECT name, outcome::text, count(*) FROM _x_jobs.tally GROUP BY 1, 2
-                   UNION ALL
-                   SELECT name, o.outcome, o.count FROM _x_jobs.counters,
-                          LATERAL (VALUES ('d', done), ('f', failed), ('x', dead), ('r', retried)) AS o (outcome, count))
-                  AS counted (name, outcome, count)
-            GROUP BY 1, 2 HAVING sum(count) > 0"""
-    )}
-    durations = {row["name"]: row["ms"] for row in connection.execute(
-        """SELECT name, sum(ms)::bigint AS ms
-             FROM (SELECT name, duration_ms FROM _x_jobs.tally UNION ALL SELECT name, duration_ms FROM _x_jobs.counters)
-                  AS counted (name, ms)
-            GROUP BY 1 HAVING sum(ms) > 0"""
-    )}
-    queues = {(row["queue"], row["outcome"]): row["count"] for row in connection.execute(
-        """SELECT queue, outcome, sum(count)::bigint AS count
-             FROM (SELECT queue, outcome::text, count(*) FROM _x_jobs.tally WHERE outcome <> 'r' GROUP BY 1, 2
-                   UNION ALL
-                   SELECT queue, o.outcome, o.count FROM _x_jobs.queue_totals,
-                          LATERAL (VALUES ('d', done), ('f', failed), ('x', dead)) AS o (outcome, count))
-                  AS counted (queue, outcome, count)
-            GROUP BY 1, 2 HAVING sum(count) > 0"""
-    )}
-    return names, durations, queues
-
-
-def differences(expected, stored):
-    """Entries of two mappings that differ, in words."""
-    return [f"{key}: expected {expected.get(key, 0)}, stored {stored.get(key, 0)}"
-            for key in sorted(expected.keys() | stored.keys(), key=str) if expected.get(key, 0) != stored.get(key, 0)]
-
-
-def tally_differences(findings, connection):
-    expected_names, expected_queues = findings.expected_tallies()
-    names, durations, queues = stored_tallies(connection)
-    expected_durations = Counter()
-    for (name, _), (_, milliseconds) in expected_names.items():
-        expected_durations[name] += milliseconds
-    wanted_queues = {key: count for key, count in expected_queues.items() if key[1] != "r"}
-    return (differences({key: count for key, (count, _) in expected_names.items()}, names)
-            + differences({name: ms for name, ms in expected_durations.items() if ms}, durations)
-            + differences(wanted_queues, queues))
-
-
-def attempt_differences(findings, connection):
-    expected = findings.expected_attempts()
-    stored = {str(row["job_id"]): row["count"] for row in connection.execute(
-        "SELECT job_id, count(*) FROM _x_jobs.attempts GROUP BY job_id")}
-    removed = stored.keys() - findings.rows.keys()
-    return differences(expected, {job: count for job, count in stored.items() if job not in removed})
-
-
-def damaged_indexes(connection):
-    """What amcheck says about the tables and indexes of the extension."""
-    connection.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
-    relations = connection.execute(
-        """SELECT c.oid::regclass::text AS name, c.relkind FROM pg_class c
-            WHERE c.relnamespace = '_x_jobs'::regnamespace AND c.relkind IN ('r', 'i') ORDER BY c.relname"""
-    ).fetchall()
-    for relation in relations:
-        try:
-            if relation["relkind"] == "i":
-                connection.execute("SELECT bt_index_check(%s::regclass, heapallindexed => true)", [relation["name"]])
-            else:
-                for row in connection.execute("SELECT * FROM verify_heapam(%s::regclass)", [relation["name"]]):
-                    yield f"{relation['name']}: {row}"
-        except connection.Error as error:
-            yield f"{relation['name']}: {error}"
-
-
-def duplicate_keys(connection):
-    """Keys with more than one live row, read from the table and not from the index that forbids it."""
-    with connection.transaction():
-        connection.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; "
-                           "SET LOCAL enable_bitmapscan = off")
-        return [str(row) for row in connection.execute(
-            """SELECT name, tenant_id, idempotency_key, count(*) FROM _x_jobs.jobs
-                WHERE idempotency_key IS NOT NULL GROUP BY 1, 2, 3 HAVING count(*) > 1""")]
-
-
-def strangers(history, connection):
-    """Business rows of transactions that did not commit, and committed ones that are missing."""
-    wrote = {(tx["client"], tx["tx"]) for tx in history.committed
-             for op in standing(tx) if op["verb"] == "guard"}
-    stored = {(row["client"], row["tx"]) for row in connection.execute("SELECT client, tx FROM notes")}
-    yield from (f"client {client} tx {tx} did not commit, its business row is there" for client, tx in stored - wrote)
-    yield from (f"client {client} tx {tx} committed, its business row is missing" for client, tx in wrote - stored)
-    witnessed = {(row["client"], row["tx"]) for row in connection.execute("SELECT client, tx FROM witness")}
-    told = {(tx["client"], tx["tx"]) for tx in history.committed if tx["witness"]}
-    yield from (f"client {client} tx {tx} was told of its commit, which is gone" for client, tx in told - witnessed)
-    yield from (f"client {client} tx {tx} was told of its abort, which committed" for client, tx in witnessed - told)

@@ -49,8 +49,15 @@ class Cluster:
 
     @staticmethod
     def _run(command):
-        done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, cwd="/", check=False)
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+            check=False,
+        )
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(str(part) for part in command)}: {done.stdout}")
         return done.stdout

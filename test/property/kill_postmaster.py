@@ -19,11 +19,14 @@ import time
 import traceback
 
 import psycopg
-from checks import (Findings, History, attempt_differences, damaged_indexes, duplicate_keys, stored_jobs, strangers,
-                    tally_differences)
+from checks import Findings
 from cluster import Cluster
-from session import TABLES, ConnectionGone, Session, instant, lease_of
+from history import History
+from instants import instant
+from session import TABLES, ConnectionGone, Session
+from stored import attempt_differences, damaged_indexes, duplicate_keys, stored_jobs, strangers, tally_differences
 from tap import Tap
+from verbs import lease_of
 
 CLIENTS = 8
 LEAST_KILLS = 20
@@ -53,8 +56,10 @@ class Client:
     def run(self):
         self.session.connect()
         while not self.stop.is_set():
-            act = self.dice.choices([self.order, self.claim, self.swift_claim, self.work, self.work_late, self.exchange,
-                                     self.maintain], [30, 18, 6, 40, 10, 5, 0.3])[0]
+            act = self.dice.choices(
+                [self.order, self.claim, self.swift_claim, self.work, self.work_late, self.exchange, self.maintain],
+                [30, 18, 6, 40, 10, 5, 0.3],
+            )[0]
             try:
                 act()
             except ConnectionGone:
@@ -83,8 +88,9 @@ class Client:
     def place(self, key, queue):
         """One order: its row and its job."""
         self.session.send("INSERT INTO orders (key) VALUES (%s)", [key])
-        self.session.enqueue("order", f"token of {key}", key=key, queue=queue,
-                             max_attempts=1 if queue == "once" else ENDLESS)
+        self.session.enqueue(
+            "order", f"token of {key}", key=key, queue=queue, max_attempts=1 if queue == "once" else ENDLESS
+        )
 
     def order(self):
         key, self.again = self.again, None
@@ -111,8 +117,12 @@ class Client:
 
     def claim(self):
         self.begin()
-        self.session.claim(["work", "once"], max_jobs=self.dice.randint(1, 4), visibility=self.visibility(),
-                           wait=self.dice.choice([0, 0, 0.1]))
+        self.session.claim(
+            ["work", "once"],
+            max_jobs=self.dice.randint(1, 4),
+            visibility=self.visibility(),
+            wait=self.dice.choice([0, 0, 0.1]),
+        )
         self.commit()
 
     def swift_claim(self):
@@ -162,15 +172,19 @@ class Client:
 
     def write_effects(self, leases):
         for lease in leases:
-            self.session.send("INSERT INTO effects (key, job_id, claim, worker) VALUES (%s, %s, %s, %s)",
-                              [lease["key"], lease["id"], lease["claim"], lease["worker"]])
+            self.session.send(
+                "INSERT INTO effects (key, job_id, claim, worker) VALUES (%s, %s, %s, %s)",
+                [lease["key"], lease["id"], lease["claim"], lease["worker"]],
+            )
 
     def exchange(self):
         """Settles two at once and takes the next; all of it stands or falls together."""
         leases, self.held = self.held[:2], self.held[2:]
         self.begin()
         self.write_effects(leases)
-        self.session.exchange([(lease, "ack", 0) for lease in leases], ["work"], max_jobs=2, visibility=self.visibility())
+        self.session.exchange(
+            [(lease, "ack", 0) for lease in leases], ["work"], max_jobs=2, visibility=self.visibility()
+        )
         if any(step["step"] == "not held" for step in self.session.tx["ops"][-1]["steps"]):
             self.session.rollback()
         else:
@@ -249,7 +263,8 @@ def wrong_orders(history, connection):
     ghosts = [f"order {key} is stored, which never committed" for key in stored.keys() - placed.keys()]
     strays = connection.execute(
         """SELECT idempotency_key AS key FROM x_jobs.all_jobs WHERE idempotency_key NOT IN (SELECT key FROM orders)
-           UNION ALL SELECT key FROM effects WHERE key NOT IN (SELECT key FROM orders)""").fetchall()
+           UNION ALL SELECT key FROM effects WHERE key NOT IN (SELECT key FROM orders)"""
+    ).fetchall()
     ghosts += [f"a job or an effect of {row['key']} has no order" for row in strays]
     wrong = []
     for key in placed.keys() & stored.keys():
@@ -259,7 +274,9 @@ def wrong_orders(history, connection):
         if row["jobs"] != 1 or not (live or dead or row["state"] == "done"):
             wrong.append(f"order {key}: {row['jobs']} jobs, state {row['state']}, reason {row['reason']}")
         if row["effects"] != (row["state"] == "done") or row["stale"]:
-            wrong.append(f"order {key}: state {row['state']}, {row['effects']} effects, {row['stale']} under a stale claim")
+            wrong.append(
+                f"order {key}: state {row['state']}, {row['effects']} effects, {row['stale']} under a stale claim"
+            )
     return lost, ghosts, wrong, len(placed), len(refused)
 
 
@@ -279,8 +296,10 @@ def main():
             connection.execute("CREATE EXTENSION x_jobs")
             connection.execute(TABLES + ORDERS)
         stop = multiprocessing.Event()
-        clients = [multiprocessing.Process(target=client_process, args=(cluster.conninfo, number, records, seed, stop))
-                   for number in range(1, CLIENTS + 1)]
+        clients = [
+            multiprocessing.Process(target=client_process, args=(cluster.conninfo, number, records, seed, stop))
+            for number in range(1, CLIENTS + 1)
+        ]
         for client in clients:
             client.start()
         try:
@@ -291,8 +310,7 @@ def main():
                 client.join()
         drain(Client(cluster.conninfo, 70, records, seed, stop))
         with cluster.connect(row_factory=psycopg.rows.dict_row) as connection:
-            judge(tap, cluster, connection, History(records), moments,
-                  all(client.exitcode == 0 for client in clients))
+            judge(tap, cluster, connection, History(records), moments, all(client.exitcode == 0 for client in clients))
         cluster.stop()
     finally:
         cluster.remove()
@@ -305,25 +323,39 @@ def judge(tap, cluster, connection, history, moments, ended_well):
     findings = Findings(history, stored_jobs(connection), modelled=firm)
     lost, ghosts, wrong, placed, refused = wrong_orders(history, connection)
     lost_answers = sum(tx.get("lost", False) for tx in history.txs)
-    tap.say(f"{len(moments)} kills, {interrupted(history, moments)} of them inside a transaction; {placed} orders, {refused} "
-            f"rolled back or lost, {len(findings.claims)} claims, {len(history.done('settled'))} settles, {lost_answers} "
-            "answers to COMMIT lost and looked up")
-    tap.ok(ended_well and len(moments) >= LEAST_KILLS and interrupted(history, moments) >= LEAST_KILLS * 3 // 4,
-           "eight clients lived through twenty kills of the server, most of them inside a transaction")
+    tap.say(
+        f"{len(moments)} kills, {interrupted(history, moments)} of them inside a transaction; {placed} orders, "
+        f"{refused} rolled back or lost, {len(findings.claims)} claims, {len(history.done('settled'))} settles, {lost_answers} "
+        "answers to COMMIT lost and looked up"
+    )
+    tap.ok(
+        ended_well and len(moments) >= LEAST_KILLS and interrupted(history, moments) >= LEAST_KILLS * 3 // 4,
+        "eight clients lived through twenty kills of the server, most of them inside a transaction",
+    )
     tap.none(history.unexpected(), "ERR-1: no error but the loss of the connection")
     tap.none(cluster.log_lines("PANIC", "TRAP:"), "the server recovered each time without a word of panic")
     tap.none(lost + list(findings.lost_and_found()), "C-037: every committed order and its job survived")
-    tap.none(ghosts + list(findings.leaked_inputs()) + list(strangers(history, connection)),
-             "C-037: orders that aborted, or whose commit never came, left nothing")
-    tap.none(wrong, "C-029 C-037 BURY-1: each order's job is done with one effect, dead after its only attempt, or live")
-    tap.none([str(row) for row in connection.execute("SELECT * FROM _x_jobs.jobs")],
-             "WAKE-12: the claim found everything after the last start: nothing was left waiting")
+    tap.none(
+        ghosts + list(findings.leaked_inputs()) + list(strangers(history, connection)),
+        "C-037: orders that aborted, or whose commit never came, left nothing",
+    )
+    tap.none(
+        wrong, "C-029 C-037 BURY-1: each order's job is done with one effect, dead after its only attempt, or live"
+    )
+    tap.none(
+        [str(row) for row in connection.execute("SELECT * FROM _x_jobs.jobs")],
+        "WAKE-12: the claim found everything after the last start: nothing was left waiting",
+    )
     tap.none(findings.undecided, "every job's record fits the life that the model allows, over every crash")
-    tap.none(findings.handed_out_twice(), "X-10 CLAIM-12: each (job, claim) was handed out once, claims lost in a crash "
-                                          "included")
+    tap.none(
+        findings.handed_out_twice(),
+        "X-10 CLAIM-12: each (job, claim) was handed out once, claims lost in a crash " "included",
+    )
     tap.none(findings.ordinals(firm), "X-10 ROW-3: the ordinals of a job only rise")
-    tap.none(findings.two_live_leases(lambda step: step["durable"]),
-             "CLAIM-12 HB-4: no job was held by two live leases at once, as the workers saw it")
+    tap.none(
+        findings.two_live_leases(lambda step: step["durable"]),
+        "CLAIM-12 HB-4: no job was held by two live leases at once, as the workers saw it",
+    )
     tap.none(findings.stale_settles(firm), "C-029 ACK-8: no settle landed under a claim that was no longer the last")
     tap.none(findings.settled_twice(), "C-029 ACK-6: no claim was settled twice")
     tap.none(list(findings.two_live_jobs()) + duplicate_keys(connection), "ENQ-2 ENQ-3: never two live jobs of one key")

@@ -1,4 +1,4 @@
-"""One job's life as behaviours.md tells it, and the question whether what clients saw of a job fits it.
+"""One job's life as the contract tells it, and the question whether what clients saw of a job fits it.
 
 A client's record of a job is a set of events, each with the interval in which it took effect: from the start of the
 call to the end of the commit. `explain` looks for an order of a job's events that real time allows and the model
@@ -28,6 +28,7 @@ class Life(NamedTuple):
     lease: int = 0  # the lease lasts at least until then
     due: int = 0  # not claimable before
     expires: int = NEVER
+    vague: bool = False  # due at some later time that no answer told
     clocked: bool = False  # an ordinal was taken from the clock once, so they may jump
 
     def is_in(self, state):
@@ -60,13 +61,15 @@ class Passage(NamedTuple):
     after: Life
 
 
-# -- what each step asks of the life it meets, and makes of it: a list of possible lives, empty when it does not fit ----
+# -- what each step makes of the life it meets: a list of possible lives, empty when it does not fit -----------------
 
 
 def _inserted(life, step):
     if life.state != "absent":
         return []
-    return [Life(step["state"], max_attempts=step["max_attempts"], due=step["due"], expires=step.get("expires") or NEVER)]
+    return [
+        Life(step["state"], max_attempts=step["max_attempts"], due=step["due"], expires=step.get("expires") or NEVER)
+    ]
 
 
 def _live(life, _step):
@@ -82,7 +85,9 @@ def _replaced(life, step):
         return []
     if life.state == "running":
         return [life]
-    replaced = life._replace(state="suspended" if life.state == "suspended" else "waiting", due=step["due"])
+    replaced = life._replace(
+        state="suspended" if life.state == "suspended" else "waiting", due=step["due"], vague=False
+    )
     # Whether a suspended job counts as waiting is left open: both are allowed.
     return [replaced, life] if life.state == "suspended" else [replaced]
 
@@ -92,14 +97,23 @@ def _claimed(life, step):
     if life.state == "running":
         fits = life.lease <= moment and life.attempt < life.max_attempts
     else:
-        expired = life.attempt == 0 and life.expires <= moment
+        expired = life.claim == 0 and life.expires <= moment
         fits = life.state in LIVE and life.due <= moment and not expired
     clocked = life.clocked or not step["durable"]
     in_turn = step["claim"] > life.claim if clocked else step["claim"] == life.claim + 1
     if not (fits and in_turn and step["attempt"] == life.attempt + 1 and step["max_attempts"] == life.max_attempts):
         return []
-    return [life._replace(state="running", claim=step["claim"], attempt=step["attempt"], worker=step["worker"],
-                          lease=step["visible_at"], clocked=clocked)]
+    return [
+        life._replace(
+            state="running",
+            claim=step["claim"],
+            attempt=step["attempt"],
+            worker=step["worker"],
+            lease=step["visible_at"],
+            vague=False,
+            clocked=clocked,
+        )
+    ]
 
 
 def _renewed(life, step):
@@ -120,7 +134,16 @@ def _settled(life, step):
     if step.get("exhausted") is not None and step["exhausted"] != (life.attempt >= life.max_attempts):
         return []
     attempt = life.attempt if step["counted"] else max(life.attempt - 1, 0)
-    return [life._replace(state=step["target"], attempt=attempt, worker=None, lease=0, due=step.get("due", 0))]
+    return [
+        life._replace(
+            state=step["target"],
+            attempt=attempt,
+            worker=None,
+            lease=0,
+            due=step.get("due", 0),
+            vague=step.get("vague", False),
+        )
+    ]
 
 
 def _cancelled(life, step):
@@ -132,7 +155,7 @@ def _cancelled(life, step):
 def _requeued(life, step):
     if life.state not in FINISHED or (step["answer_claim"] or 0) != life.claim or step["answer_attempt"] != 0:
         return []
-    return [life._replace(state="ready", attempt=0, due=0, expires=NEVER, worker=None, lease=0)]
+    return [life._replace(state="ready", attempt=0, due=0, vague=False, expires=NEVER, worker=None, lease=0)]
 
 
 def _removed(life, step):
@@ -144,7 +167,7 @@ def _removed(life, step):
 def _promoted(life, step):
     if life.state not in ("ready", "delayed", "waiting") or not _answers(life, step):
         return []
-    return [life._replace(state="ready", due=0)]
+    return [life._replace(state="ready", due=0, vague=False)]
 
 
 def _answers(life, step):
@@ -184,7 +207,7 @@ def _unseen(life, until):
     yield (), life
     if life.state == "running" and life.attempt >= life.max_attempts and life.lease <= until:
         yield (Hidden("buried", life.lease),), life._replace(state="dead", worker=None)
-    if life.state in LIVE and life.state != "running" and life.attempt == 0 and life.expires <= until:
+    if life.state in LIVE and life.state != "running" and life.claim == 0 and life.expires <= until:
         yield (Hidden("expired", life.expires),), life._replace(state="cancelled", worker=None)
 
 
@@ -192,8 +215,12 @@ def _outcomes(life, event):
     """The lives that the event can have made of this one: (hidden transitions, life after)."""
     outcomes = [((), life)]
     for step in event.steps:
-        outcomes = [(hidden + more, after) for hidden, before in outcomes for more, met in _unseen(before, event.end)
-                    for after in STEPS[step["step"]](met, step)]
+        outcomes = [
+            (hidden + more, after)
+            for hidden, before in outcomes
+            for more, met in _unseen(before, event.end)
+            for after in STEPS[step["step"]](met, step)
+        ]
     return outcomes
 
 

@@ -56,8 +56,11 @@ def one_key(tap, connections, watcher, level):
             connection.execute("SELECT 1 FROM _x_jobs.jobs LIMIT 1")
         results = together(connections, enqueue)
         failures = [result for result in results if isinstance(result, Exception)]
-        errors += [f"{failure.sqlstate}: {failure}" for failure in failures
-                   if level is not psycopg.IsolationLevel.SERIALIZABLE or failure.sqlstate != "40001"]
+        errors += [
+            f"{failure.sqlstate}: {failure}"
+            for failure in failures
+            if level is not psycopg.IsolationLevel.SERIALIZABLE or failure.sqlstate != "40001"
+        ]
         # Who met a serialization failure tries again, as always at this level.
         for index, result in enumerate(results):
             if isinstance(result, Exception):
@@ -68,9 +71,14 @@ def one_key(tap, connections, watcher, level):
         queues = watcher.execute("SELECT count(*) FROM _x_jobs.queues WHERE queue = %s", [queue]).fetchone()[0]
         if not (len(ids) == len(fresh) == live == queues == 1):
             wrong.append(f"round {number}: {len(ids)} ids, {len(fresh)} new, {live} live, {queues} rows of the queue")
-    tap.none(wrong, f"C-082 ENQ-2: {SESSIONS} sessions, one key, {level.name}: one new job, the others get its id, one queue")
-    tap.none(errors, f"C-082: {SESSIONS} sessions, one key, {level.name}: no session is given an error"
-                     + (" but to try again" if level is psycopg.IsolationLevel.SERIALIZABLE else ""))
+    tap.none(
+        wrong, f"C-082 ENQ-2: {SESSIONS} sessions, one key, {level.name}: one new job, the others get its id, one queue"
+    )
+    tap.none(
+        errors,
+        f"C-082: {SESSIONS} sessions, one key, {level.name}: no session is given an error"
+        + (" but to try again" if level is psycopg.IsolationLevel.SERIALIZABLE else ""),
+    )
 
 
 def holder_and_enqueuers(tap, connections, watcher):
@@ -107,7 +115,9 @@ def holder_and_enqueuers(tap, connections, watcher):
         outcomes["after" if fresh else "before"] += 1
         watcher.execute("SELECT x_jobs.cancel(id) FROM _x_jobs.jobs WHERE idempotency_key = %s", [key])
     tap.say(f"enqueues before the ack in {outcomes['before']} races, after it in {outcomes['after']}")
-    tap.none(wrong, f"ENQ-16 ENQ-4: {ENQUEUERS} enqueuers against the holder's ack: each gets an id, never two live jobs")
+    tap.none(
+        wrong, f"ENQ-16 ENQ-4: {ENQUEUERS} enqueuers against the holder's ack: each gets an id, never two live jobs"
+    )
 
 
 def main():
@@ -118,16 +128,21 @@ def main():
         with cluster.connect() as watcher:
             watcher.execute("CREATE EXTENSION x_jobs")
             connections = [psycopg.connect(cluster.conninfo) for _ in range(SESSIONS)]
-            for level in (psycopg.IsolationLevel.READ_COMMITTED, psycopg.IsolationLevel.REPEATABLE_READ,
-                          psycopg.IsolationLevel.SERIALIZABLE):
+            for level in (
+                psycopg.IsolationLevel.READ_COMMITTED,
+                psycopg.IsolationLevel.REPEATABLE_READ,
+                psycopg.IsolationLevel.SERIALIZABLE,
+            ):
                 one_key(tap, connections, watcher, level)
             for connection in connections:
                 connection.isolation_level = None
             holder_and_enqueuers(tap, connections, watcher)
             for connection in connections:
                 connection.close()
-        tap.none(cluster.log_lines("PANIC", "terminated by signal", "TRAP:", "deadlock detected"),
-                 "C-082: no backend crashed and none met a deadlock")
+        tap.none(
+            cluster.log_lines("PANIC", "terminated by signal", "TRAP:", "deadlock detected"),
+            "C-082: no backend crashed and none met a deadlock",
+        )
         cluster.stop()
     finally:
         cluster.remove()

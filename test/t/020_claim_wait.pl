@@ -118,9 +118,7 @@ for my $preload (1, 0)
 		[ 'a fail', "SELECT x_jobs.fail('%s', 'other', %d, 'no', retry_after => '0')" ],
 		[ 'a promote', "SELECT x_jobs.nack('%s', 'other', %d, delay => '1 h')", "SELECT x_jobs.promote('%s')" ],
 		[ 'a requeue', "SELECT x_jobs.ack('%s', 'other', %d)", "SELECT x_jobs.requeue('%s')" ],
-		[ 'a resume', "SELECT x_jobs.pause_queue('r')", "SELECT x_jobs.release('%s', 'other', %d)", "SELECT x_jobs.resume_queue('r')" ],
-		[ 'a lease that lapses', "SELECT x_jobs.heartbeat('%s', 'other', %d, '2 s')" ],
-		[ 'a lease cut short', "SELECT x_jobs.heartbeat('%s', 'other', %d, '0')" ])
+		[ 'a resume', "SELECT x_jobs.pause_queue('r')", "SELECT x_jobs.release('%s', 'other', %d)", "SELECT x_jobs.resume_queue('r')" ])
 	{
 		my ($name, @statements) = @$way;
 		put_to_sleep($server, $one, claim_waiting("'r'", worker => 'other'));
@@ -132,6 +130,21 @@ for my $preload (1, 0)
 		woken($one, "r|$claim", "$how: WAKE-12 the wait is ended by $name");
 		$producer->sql("SELECT x_jobs.heartbeat('" . job_id(1) . "', 'other', $claim, '1 h')");
 	}
+	# A lease that lapses during the wait; one that is cut short meanwhile is found at the latest by the poll.
+	$producer->sql(sprintf "SELECT x_jobs.heartbeat('%s', 'other', %d, '3 s')", job_id(1), $claim);
+	put_to_sleep($server, $one, claim_waiting("'r'", worker => 'other'));
+	$claim++;
+	woken($one, "r|$claim", "$how: WAKE-4 the wait is ended by a lease that lapses");
+	$one->sql("SET x_jobs.poll_interval = '1s'");
+	for my $lease ('1 s', '0')
+	{
+		$producer->sql(sprintf "SELECT x_jobs.heartbeat('%s', 'other', %d, '1 h')", job_id(1), $claim);
+		put_to_sleep($server, $one, claim_waiting("'r'", worker => 'other'));
+		$producer->sql(sprintf "SELECT x_jobs.heartbeat('%s', 'other', %d, '$lease')", job_id(1), $claim);
+		$claim++;
+		woken($one, "r|$claim", "$how: WAKE-12 the wait is ended by a lease cut to $lease, or by the poll after it");
+	}
+	$one->sql('RESET x_jobs.poll_interval');
 	$producer->sql("SELECT x_jobs.cancel('" . job_id(1) . "')");
 
 	# What another gives back, by whatever way its transaction comes to nothing: found at the latest by the poll.

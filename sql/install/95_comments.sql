@@ -34,7 +34,7 @@ COMMENT ON COLUMN x_jobs.new_job.priority IS '0 to 9, 0 first; NULL is 5';
 COMMENT ON COLUMN x_jobs.new_job.max_attempts IS 'Attempts before the job stops, at least 1; NULL is 3';
 COMMENT ON COLUMN x_jobs.new_job.tenant_id IS 'Tenant, at most 255 bytes; NULL or empty is none';
 COMMENT ON COLUMN x_jobs.new_job.on_conflict IS 'dedupe, error or replace; NULL is dedupe';
-COMMENT ON COLUMN x_jobs.new_job.expires_at IS 'From this instant a job that has not started is never handed out';
+COMMENT ON COLUMN x_jobs.new_job.expires_at IS 'From this instant a job that was never claimed is never handed out';
 COMMENT ON COLUMN x_jobs.new_job.tags IS 'At most 32 texts of at most 255 bytes';
 COMMENT ON COLUMN x_jobs.new_job.dedupe IS 'False for a job without a key; NULL is true';
 COMMENT ON COLUMN x_jobs.new_job.traceparent IS 'Trace context, stored as given';
@@ -94,7 +94,7 @@ COMMENT ON COLUMN x_jobs.job.updated_at IS 'When the row last changed';
 COMMENT ON COLUMN x_jobs.job.claimed_at IS 'When the last claim was given';
 COMMENT ON COLUMN x_jobs.job.visible_at IS 'When the lease lapses; NULL unless the job is running';
 COMMENT ON COLUMN x_jobs.job.finished_at IS 'When the job finished; NULL while it is live';
-COMMENT ON COLUMN x_jobs.job.expires_at IS 'From this instant a job that has not started is never handed out';
+COMMENT ON COLUMN x_jobs.job.expires_at IS 'From this instant a job that was never claimed is never handed out';
 COMMENT ON COLUMN x_jobs.job.timeout IS 'Time limit of an attempt, or NULL; jobs of this version have none';
 COMMENT ON COLUMN x_jobs.job.last_error
     IS 'Error of the last failed attempt, or the reason of a cancel; at most 64 KiB';
@@ -151,15 +151,17 @@ COMMENT ON COLUMN x_jobs.queue_stats.dead IS 'Dead letters';
 COMMENT ON COLUMN x_jobs.queue_stats.oldest_ready
     IS 'How long the job that is due for longest has been due; 0 when none is';
 
-COMMENT ON TYPE x_jobs.attempt IS 'One attempt that failed';
+COMMENT ON TYPE x_jobs.attempt IS 'One attempt that failed, or whose lease lapsed';
 COMMENT ON COLUMN x_jobs.attempt.id IS 'The job''s id';
 COMMENT ON COLUMN x_jobs.attempt.run_id IS 'The run''s id';
 COMMENT ON COLUMN x_jobs.attempt.attempt IS 'Number of the attempt';
 COMMENT ON COLUMN x_jobs.attempt.claim IS 'Ordinal of its claim';
-COMMENT ON COLUMN x_jobs.attempt.worker_id IS 'Worker that held the job';
+COMMENT ON COLUMN x_jobs.attempt.worker_id IS 'Worker that held the job under that claim';
 COMMENT ON COLUMN x_jobs.attempt.started_at IS 'When the claim was given';
-COMMENT ON COLUMN x_jobs.attempt.ended_at IS 'When the attempt ended';
-COMMENT ON COLUMN x_jobs.attempt.outcome IS 'How it ended';
+COMMENT ON COLUMN x_jobs.attempt.ended_at
+    IS 'When the attempt ended; of a lapse, when a claim met the job again';
+COMMENT ON COLUMN x_jobs.attempt.outcome
+    IS 'retried, lapsed (its lease lapsed and the job was claimed again), dead or failed';
 COMMENT ON COLUMN x_jobs.attempt.error IS 'Error, at most 64 KiB';
 COMMENT ON COLUMN x_jobs.attempt.error_code IS 'Code of the error';
 COMMENT ON COLUMN x_jobs.attempt.error_stack IS 'Stack, at most 8000 characters';
@@ -191,7 +193,7 @@ COMMENT ON VIEW _x_jobs.tally IS 'The rows of the three tallies; outcome is d do
 COMMENT ON TABLE _x_jobs.tally_turn IS 'Which tally is written now';
 COMMENT ON TABLE _x_jobs.counters IS 'Ended attempts by job name and time, rolled up from the tallies';
 COMMENT ON TABLE _x_jobs.queue_totals IS 'Ended attempts by queue since the beginning, rolled up from the tallies';
-COMMENT ON TABLE _x_jobs.attempts IS 'One row for each attempt that failed';
+COMMENT ON TABLE _x_jobs.attempts IS 'One row for each attempt that failed, or whose lease lapsed';
 COMMENT ON TABLE _x_jobs.queues IS 'Every queue ever used, and its pause';
 COMMENT ON TABLE _x_jobs.grants IS 'Which role may produce, work and operate';
 COMMENT ON TABLE _x_jobs.workers IS 'Workers that announced themselves';
@@ -255,8 +257,15 @@ COMMENT ON FUNCTION x_jobs.enqueue(
 $doc$Makes one job in the caller's transaction: it exists when the transaction commits, and vanishes with a rollback.
 
 One live job per name, tenant and idempotency key: while a job of the key is ready, delayed, running or suspended, a
-further call inserts nothing and answers that job's ids with deduped true. A finished job does not hold its key. An id
-of the caller's own that names a job in any state inserts nothing either; it is looked at before the key.
+further call inserts nothing and answers that job's ids with deduped true. A finished job does not hold its key, nor
+does one that has expired without ever being claimed: the call that meets it ends it (cancelled, reason expired) and
+makes a new job. An id of the caller's own that names a job in any state inserts nothing either; it is looked at before
+the key.
+
+With on_conflict => 'replace' a waiting job gets the input, run_at and priority of the call, where an argument that is
+left out counts as its default: without run_at and delay the job is due now, without priority its priority is 5, without
+input its input is the JSON null. Nothing else of the call is applied: queue, tags, max_attempts, expires_at,
+traceparent and enqueued_by stay as they were.
 
 Arguments:
   name - which work to do, for the worker to dispatch on; 1 to 255 bytes; required
@@ -269,8 +278,9 @@ Arguments:
   max_attempts - attempts before the job stops; at least 1; default 3
   tenant_id - whose job it is, a namespace of its own for keys; at most 255 bytes; NULL or empty is none; default NULL
   on_conflict - what to do when a live job holds the key: dedupe answers that job, error refuses, replace gives a
-    waiting job the new input, run_at and priority and leaves a running one alone; default dedupe
-  expires_at - from this instant a job that has not started is never handed out, and ends cancelled with reason
+    waiting job the input, run_at (or delay) and priority of this call, defaults included, and leaves a running one
+    alone; default dedupe
+  expires_at - from this instant a job that was never claimed is never handed out, and ends cancelled with reason
     expired; a finite instant; default never
   tags - labels to list jobs by; at most 32 texts of at most 255 bytes; default none
   dedupe - false for a job that may be enqueued any number of times: then idempotency_key must be NULL; default true
@@ -435,7 +445,7 @@ Result:
 Errors:
   X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
   X_INVARIANT (XJ001) - an argument is NULL where it may not be, or out of its range
-  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named: the message says which
 
 Locking:
   Locks the rows that it takes until the transaction ends; never waits for a row lock. While it waits for work it holds
@@ -597,9 +607,10 @@ $doc$;
 COMMENT ON PROCEDURE x_jobs.wait(text[], interval) IS
 $doc$Returns when one of the queues may have work, or when the timeout has passed, holding no snapshot meanwhile.
 
-It commits first and then looks and sleeps, so a waiting worker does not keep vacuum back. With the library preloaded a
-commit that makes work wakes it at once; without, it looks every x_jobs.poll_interval. It takes nothing: call
-x_jobs.claim next, and expect that another worker may have been quicker.
+It commits first and then looks and sleeps, so a waiting worker does not keep vacuum back. That needs a connection in
+autocommit: many drivers begin a transaction by themselves (psycopg does unless autocommit is on), and are refused.
+With the library preloaded a commit that makes work wakes it at once; without, it looks every x_jobs.poll_interval. It
+takes nothing: call x_jobs.claim next, and expect that another worker may have been quicker.
 
 Arguments:
   queues - the queues to wait for; at least one name; an empty name is default; required
@@ -612,7 +623,7 @@ Errors:
   X_WAIT_IN_TRANSACTION (XJ103) - called inside a transaction block or a function
   X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
   X_INVARIANT (XJ001) - an argument is NULL or out of its range
-  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named: the message says which
 
 Locking:
   None while it waits.
@@ -831,7 +842,7 @@ Result:
 Errors:
   X_JOB_CLAIM_QUEUES_EMPTY (XJ101) - queues is an empty array
   X_INVARIANT (XJ001) - as in x_jobs.settle and x_jobs.claim; nothing is settled or claimed then
-  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named
+  insufficient_privilege (42501) - the caller is no worker, or not for one of the queues named: the message says which
 
 Locking:
   As x_jobs.settle, then as x_jobs.claim.
@@ -1145,7 +1156,11 @@ Example:
 $doc$;
 
 COMMENT ON FUNCTION x_jobs.attempts(uuid) IS
-$doc$Lists the attempts of a job that failed: counted hand-backs, failures and burials.
+$doc$Lists the attempts of a job that failed or lapsed: counted hand-backs, failures, lapses of the lease and burials.
+
+A lapse with attempts left is recorded by the claim that takes the job again, not before: outcome lapsed, error the
+lease lapsed, and the worker_id and ordinal of the claim that lapsed. A lapse on the final attempt is a burial, with
+outcome dead.
 
 Arguments:
   id - the job's id
@@ -1199,7 +1214,8 @@ COMMENT ON FUNCTION x_jobs.worker_announce(text, text, text[], integer, uuid[], 
 $doc$Tells the registry that a worker is alive and what it holds; for people, no claim depends on it.
 
 The first announcement's instant is kept as the worker's start. A worker that does not announce itself again within
-ttl is forgotten by x_jobs.maintain().
+ttl is forgotten by x_jobs.maintain(). No function reads the registry yet; the owner of the extension and superusers can
+read the table _x_jobs.workers.
 
 Arguments:
   worker_id - the worker; 1 to 255 bytes; required
@@ -1287,7 +1303,8 @@ Errors:
 
 Locking:
   Takes ACCESS EXCLUSIVE on a leaf of the history that is due, and on the tally that has rested longest, only if the
-  lock is free at once, until the transaction ends: run it in a transaction of its own.
+  lock is free at once, until the transaction ends: run it in a transaction of its own, at READ COMMITTED. At a higher
+  level it leaves the ring and the tallies alone.
 
 Example:
   SELECT task FROM x_jobs.maintain();

@@ -69,12 +69,9 @@ bool may_work(std::string_view queue) {
 
 void require_queue(std::string_view queue) {
     if (!may_work(queue)) {
-        const char *name = pg::to_c_string(queue);
-        errors::permission_denied(
-            psprintf("queue \"%s\" of x_jobs", name),
-            psprintf(
-                "The owner of the extension can run SELECT x_jobs.grant_worker('%s', ARRAY[%s]).",
-                GetUserNameFromId(GetUserId(), false), quote_literal_cstr(name)));
+        errors::permission_denied(psprintf("queue \"%s\" of x_jobs", pg::to_c_string(queue)),
+                                  "The owner of the extension can run SELECT "
+                                  "x_jobs.grant_worker('role', ARRAY['queue']).");
     }
 }
 

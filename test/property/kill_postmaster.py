@@ -325,8 +325,8 @@ def judge(tap, cluster, connection, history, moments, ended_well):
     lost_answers = sum(tx.get("lost", False) for tx in history.txs)
     tap.say(
         f"{len(moments)} kills, {interrupted(history, moments)} of them inside a transaction; {placed} orders, "
-        f"{refused} rolled back or lost, {len(findings.claims)} claims, {len(history.done('settled'))} settles, {lost_answers} "
-        "answers to COMMIT lost and looked up"
+        f"{refused} rolled back or lost, {len(findings.claims)} claims, {len(history.done('settled'))} settles, "
+        f"{lost_answers} answers to COMMIT lost and looked up"
     )
     tap.ok(
         ended_well and len(moments) >= LEAST_KILLS and interrupted(history, moments) >= LEAST_KILLS * 3 // 4,

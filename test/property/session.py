@@ -2,8 +2,8 @@
 
 One line of JSON for each transaction, in a file of the client's own outside the database: what each verb was asked and
 answered, the instants around it, and how the transaction ended. Each operation carries `steps`, its meaning in the
-words of model.py. With `durable`, the line is on disk before COMMIT is sent and its outcome right after the answer, and each
-transaction also writes a row of `witness`, so that a commit whose answer was lost is decided by looking.
+words of model.py. With `durable`, the line is on disk before COMMIT is sent and its outcome right after the answer, and
+each transaction also writes a row of `witness`, so that a commit whose answer was lost is decided by looking.
 """
 
 import json

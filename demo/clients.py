@@ -25,13 +25,14 @@ ROLLED_BACK = 0.10  # the share of the producer's transactions that end in ROLLB
 WORKERS = ["steady-1", "steady-2", "forgetful", "doomed"]
 
 VISIBILITY = 2.0  # seconds; short, so that a lapse is seen within the demo
-LONG_EVERY = 900  # every so many lines one job takes longer than its lease and lives on renewals
+# What is staged, by the share of the lines that are through; far enough apart that two workers go on at any time.
+LAPSES = (0.10, 0.30, 0.50)  # the forgetful worker lets the lease of one of its jobs lapse, and settles late
+DOOM = 0.70  # the doomed worker begins a job that it will not live to finish
+LONG = (0.20, 0.40, 0.60, 0.90)  # these jobs take longer than their lease and live on renewals
 LONG_SECONDS = 2.5
+DOOM_SECONDS = 30.0
 # A redelivered job is worked slowly, so that the worker that lost it settles late while the new one still holds it.
 AGAIN_SECONDS = 0.5
-LAPSES = (40, 120, 200)  # the forgetful worker lets the lease of these of its jobs lapse
-DOOM = 1 / 12  # after this share of the lines the doomed worker begins a job that it will not live to finish
-DOOM_SECONDS = 30.0
 ROUNDS = 400
 
 
@@ -114,9 +115,9 @@ class DemoWorker(Worker):
             options.conninfo, ["lines"], visibility=VISIBILITY, wait=2.0, grace=10.0, worker_id=options.name
         )
         self.log = Log(options.folder / f"{options.name}.log")
-        self.forgetful = options.name == "forgetful"
-        self.doomed_at = int(options.lines * DOOM) if options.name == "doomed" else None
-        self.begun = 0
+        self.lapses = [int(options.lines * share) for share in LAPSES] if options.name == "forgetful" else []
+        self.doom = int(options.lines * DOOM) if options.name == "doomed" else None
+        self.long = {int(options.lines * share) for share in LONG}
         self.forgotten = None
         self.handler("digest")(self.digest_line)
 
@@ -128,17 +129,17 @@ class DemoWorker(Worker):
     def digest_line(self, job):
         started_at = datetime.now(timezone.utc)
         line, text = job.input["line"], job.input["text"]
-        self.begun += 1
-        if self.forgetful and self.begun in LAPSES:
+        seconds = 0.0
+        if job.attempt > 1:
+            seconds = AGAIN_SECONDS
+        elif line in self.long:
+            seconds = LONG_SECONDS
+        elif self.lapses and line >= self.lapses[0]:
+            self.lapses.pop(0)
             self.let_lease_lapse(job)
-            seconds = 0.0
-        elif self.begun == self.doomed_at:
+        elif self.doom and line >= self.doom:
             self.report("doomed", job)
             seconds = DOOM_SECONDS
-        elif job.attempt > 1:
-            seconds = AGAIN_SECONDS
-        else:
-            seconds = LONG_SECONDS if line % LONG_EVERY == 0 else 0.0
         result = digest(text, seconds)
         job.connection.execute(
             "INSERT INTO effects (line, job_id, claim, worker_id, digest, started_at) VALUES (%s, %s, %s, %s, %s, %s)",

@@ -101,6 +101,7 @@ class Clients:
 
 def run(options):
     source, lines = read_lines(options.lines)
+    options.lines = len(lines)
     screen = Screen()
     with psycopg.connect(options.conninfo, autocommit=True) as connection:
         connection.execute(SCHEMA)
@@ -111,7 +112,7 @@ def run(options):
             for name in WORKERS:
                 clients.start(name, "work", "--name", name)
             clients.start("producer", "produce")
-            conduct(connection, clients, len(lines), screen, troubles)
+            conduct(connection, clients, screen, troubles)
             troubles += [f"{name} did not end cleanly, see {name}.err" for name in clients.drain()]
         finally:
             clients.end()
@@ -119,10 +120,10 @@ def run(options):
         return report(connection, options, source, lines, troubles)
 
 
-def conduct(connection, clients, expected, screen, troubles):
+def conduct(connection, clients, screen, troubles):
     """Watches until everything is done, and kills the doomed worker on the way."""
     began = time.monotonic()
-    give_up = began + expected / clients.options.rate + 60
+    give_up = began + clients.options.lines / clients.options.rate + 60
     while True:
         stored, done, running, again = connection.execute(
             """SELECT (SELECT count(*) FROM lines), count(*) FILTER (WHERE state = 'done'),

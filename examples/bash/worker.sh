@@ -7,6 +7,9 @@
 # standard input, and JOB_ID, JOB_NAME and JOB_ATTEMPT in its environment. It ends with 0: the job is done. It ends
 # with anything else: the attempt failed, and the end of its error output is recorded. The lease is renewed while it
 # runs; a renewal that answers false stops it. After SIGTERM the running command may finish, then the worker ends.
+#
+# A lost connection is tried again for ever, the first one ten times. A claim that the server refuses (no extension in
+# the database, no grant) ends the worker.
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo "usage: $0 QUEUE COMMAND [ARGUMENT...]" >&2; exit 2; }
@@ -16,6 +19,7 @@ worker="$(hostname):$$:$RANDOM"
 lease=30
 errors=$(mktemp)
 draining=
+tries=10
 trap 'draining=yes' TERM INT
 trap 'rm -f "$errors"' EXIT
 
@@ -24,6 +28,11 @@ query() {
     local variable assignments=(-v "queue=$queue" -v "worker=$worker" -v "lease=$lease s")
     for variable; do assignments+=(-v "$variable"); done
     psql -XAtq -F $'\t' -v ON_ERROR_STOP=1 "${assignments[@]}"
+}
+
+stop() {
+    echo "$0: $*" >&2
+    exit 1
 }
 
 # Renews the lease of job $1, claim $2, until it is lost; then stops process $3.
@@ -38,9 +47,17 @@ renew() {
 while [ -z "$draining" ]; do
     job=$(query <<<"SELECT id, claim, attempt, name, input
                       FROM x_jobs.claim(ARRAY[:'queue'], :'worker', visibility_timeout => :'lease', wait => '5 s')") || {
+        status=$?
+        [ -z "$draining" ] || break
+        # psql ends with 2 when it has no connection, with 3 when the statement failed.
+        [ "$status" = 2 ] || stop "cannot claim, see the message above: is the extension x_jobs missing here," \
+            "or the right that x_jobs.grant_worker gives?"
+        [ "$tries" != 1 ] || stop "cannot connect: see the messages above"
+        [ "$tries" = 0 ] || tries=$((tries - 1))
         sleep 1
         continue
     }
+    tries=0
     [ -n "$job" ] || continue
     IFS=$'\t' read -r id claim attempt name input <<<"$job"
 

@@ -13,6 +13,8 @@ Copy it, put handlers of your own at the bottom, and run as many processes of it
   The running handler may finish within the grace period; after it, it is stopped and its job handed back as well.
 - A failure is recorded with its text, code and stack, and x_jobs decides between a retry and the dead letters.
 - When the database goes away, the worker connects again; what it held is claimed again once the leases lapse.
+- What no waiting can mend ends it with a message and exit code 1: a server that cannot be reached at the start, or that
+  refuses the connection then; a claim that is refused, since the extension or the grant is missing.
 
 An effect outside the database (a mail, a payment) cannot be rolled back: give it job.id or job.idempotency_key as its
 own idempotency key, since delivery is at least once.
@@ -24,6 +26,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -31,7 +34,8 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping, TransactionStatus
 from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
@@ -54,6 +58,10 @@ class Unworkable(Exception):
     """Raised by a handler that no retry can help: the job becomes a dead letter at once."""
 
 
+class CannotWork(Exception):
+    """Raised by Worker.run when somebody has to mend something first; its text says what."""
+
+
 class Job(SimpleNamespace):
     """A claimed job: the columns of x_jobs.claimed_job, and `connection` for what the handler reads and writes."""
 
@@ -64,6 +72,7 @@ class Job(SimpleNamespace):
 class Worker:
     """Works jobs of the given queues, one at a time. For more at once, run more processes."""
 
+    CONNECT_FIRST_TRIES = 5  # with pauses of 1, 2, 4 and 8 seconds
     CONNECT_AGAIN_AT_MOST = 30.0
     MARGIN = 2.0
 
@@ -100,31 +109,36 @@ class Worker:
     # -- the main thread -----------------------------------------------------------------------------------------
 
     def run(self):
-        """Works until SIGTERM or SIGINT, then drains and returns."""
+        """Works until SIGTERM or SIGINT, then drains and returns. Raises CannotWork."""
         signal.signal(signal.SIGTERM, self._drain)
         signal.signal(signal.SIGINT, self._drain)
         signal.signal(signal.SIGALRM, self._grace_over)
         signal.signal(signal.SIGUSR1, self._lease_lost)
         renewing = threading.Thread(target=self._renew_leases, name="renewing")
+        self._connect_first()
         renewing.start()
         pause = 1.0
         try:
             while not self.draining:
                 try:
-                    self.connection = self._connect()
+                    self.connection = self.connection or self._connect()
                     pause = 1.0
                     while not self.draining:
                         self._work_batch()
                 except psycopg.OperationalError as error:
-                    log.warning("connection lost, trying again in %.0f s: %s", pause, str(error).strip())
+                    trouble = "connection lost" if self.connection else "cannot connect"
+                    self._disconnect()
+                    log.warning("%s, trying again in %.0f s: %s", trouble, pause, str(error).strip())
                     self._sleep(pause)
                     pause = min(2 * pause, self.CONNECT_AGAIN_AT_MOST)
-                finally:
-                    self._disconnect()
+                except psycopg.DatabaseError as error:
+                    # Handlers' errors do not get here: the server refused a call of the worker itself.
+                    raise CannotWork(_explained(error)) from error
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             self._over.set()
             renewing.join()
+            self._disconnect()
 
     def _work_batch(self):
         try:
@@ -244,6 +258,26 @@ class Worker:
     def _connect(self, **options):
         return psycopg.connect(self.conninfo, application_name=self.worker_id[:63], **options)
 
+    def _connect_first(self):
+        """The first connection. A server that does not answer may still be starting, so it is asked again a few times;
+        one that answers and refuses will do so again."""
+        pause = 1.0
+        for tries_left in reversed(range(self.CONNECT_FIRST_TRIES)):
+            try:
+                answers = PGconn.ping(make_conninfo(self.conninfo, connect_timeout=5).encode()) == Ping.OK
+                self.connection = self._connect()
+                return
+            except psycopg.ProgrammingError as error:
+                raise CannotWork(f"the connection string is wrong: {str(error).strip()}") from error
+            except psycopg.OperationalError as error:
+                if answers or not tries_left:
+                    raise CannotWork(f"cannot connect: {str(error).strip()}") from error
+                log.warning("cannot connect, trying again in %.0f s: %s", pause, str(error).strip())
+            self._sleep(pause)
+            if self.draining:
+                return
+            pause *= 2
+
     def _disconnect(self):
         if self.connection is not None:
             self.connection.close()
@@ -300,7 +334,7 @@ class Worker:
             try:
                 connection = connection or self._connect(autocommit=True)
                 self._renew(connection, self.leases_to_renew())
-            except psycopg.OperationalError as error:
+            except psycopg.DatabaseError as error:
                 log.warning("renewing failed, trying again: %s", str(error).strip())
                 if connection is not None:
                     connection.close()
@@ -325,6 +359,17 @@ class Worker:
             elif self.held.get(job.id) is job:
                 job.stop = "lease lost"
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+
+def _explained(error):
+    """What the server said, and what helps."""
+    parts = [f"the server refused: {error.diag.message_primary or error}"]
+    if isinstance(error, (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction)):
+        parts.append("The extension is missing in this database: a superuser can run CREATE EXTENSION x_jobs.")
+    elif isinstance(error, psycopg.errors.InsufficientPrivilege):
+        parts.append("This role lacks the right: see x_jobs.grant_worker.")
+    parts += filter(None, [error.diag.message_detail, error.diag.message_hint])
+    return "\n".join(parts)
 
 
 def _clean(text):
@@ -364,7 +409,10 @@ def main():
         )
         return {"customer": customer}
 
-    worker.run()
+    try:
+        worker.run()
+    except CannotWork as failure:
+        sys.exit(f"worker.py: {failure}")
 
 
 if __name__ == "__main__":

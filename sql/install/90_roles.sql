@@ -32,6 +32,9 @@ BEGIN
     IF role IS NULL THEN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['role', 'must not be NULL']);
     END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles r WHERE r.oid = $1) THEN
+        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['role', 'must be a role that exists']);
+    END IF;
     IF cardinality(queues) = 0 OR array_position(queues, NULL) IS NOT NULL THEN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['queues', 'must be NULL for every queue, or an array of names']);
     END IF;

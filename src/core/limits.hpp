@@ -18,6 +18,8 @@ constexpr int kDefaultPriority = 5;
 constexpr int kDefaultMaxAttempts = 3;
 
 constexpr int kMaxClaim = 10'000;
+// A claim holds a page of the index for each queue while it looks.
+constexpr std::size_t kMaxQueuesPerClaim = 1'000;
 constexpr Duration kMaxVisibility = std::chrono::hours{24 * 30};
 constexpr Duration kMaxWait = std::chrono::hours{24};
 constexpr Duration kMaxDelay = std::chrono::hours{24} * 36'500;

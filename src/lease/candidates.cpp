@@ -24,7 +24,7 @@ Datum entry_column(IndexScanDesc scan, IndexColumn column) {
 }  // namespace
 
 Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view> &queues,
-                            core::Timestamp now, Snapshot snapshot) {
+                            core::Timestamp now) {
     Candidates candidates;
     candidates.live_ = &live;
     candidates.now_ = now;
@@ -32,8 +32,8 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
     for (const std::string_view queue : queues) {
         Stream &stream = candidates.streams_.push({});
         stream.queue = pg::DatumOf<std::string_view>::make(queue);
-        stream.scan =
-            pg::compat::begin_index_scan(live.table().relation(), candidates.index_, snapshot, 2);
+        stream.scan = pg::compat::begin_index_scan(live.table().relation(), candidates.index_,
+                                                   SnapshotSelf, 2);
         stream.scan->xs_want_itup = true;
         candidates.seek(stream, 0);
     }

@@ -13,10 +13,8 @@ class Candidates {
    public:
     // Positions on the first due entry of each queue; `now` decides what is due. Close before
     // sleeping.
-    // Rows are seen with `snapshot`: SnapshotSelf, or a dirty one whose fields tell of those being
-    // changed.
     static Candidates open(store::Live &live, const pg::Array<std::string_view> &queues,
-                           core::Timestamp now, Snapshot snapshot = SnapshotSelf);
+                           core::Timestamp now);
     void close();
 
     // Reads the next candidate into `row`, in the live table's read slot; false when there is none

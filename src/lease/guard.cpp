@@ -105,19 +105,17 @@ void forget_guards() {
     noting = false;
 }
 
+// What a subtransaction noted lies behind what its parents noted: only the tail is walked.
 void forget_guards_of(unsigned subtransaction) {
     if (!noting) {
         return;
     }
-    for (std::size_t i = guards.size(); i-- > 0;) {
-        if (guards[i].set_in == subtransaction) {
-            guards.remove_at(i);
-        }
+    while (!guards.empty() && guards[guards.size() - 1].set_in == subtransaction) {
+        guards.pop();
     }
-    for (std::size_t i = settlements.size(); i-- > 0;) {
-        if (settlements[i].settled_in == subtransaction) {
-            settlements.remove_at(i);
-        }
+    while (!settlements.empty() &&
+           settlements[settlements.size() - 1].settled_in == subtransaction) {
+        settlements.pop();
     }
 }
 
@@ -125,11 +123,12 @@ void merge_guards_of(unsigned subtransaction, unsigned parent) {
     if (!noting) {
         return;
     }
-    for (Guard &guard : guards) {
-        guard.set_in = guard.set_in == subtransaction ? parent : guard.set_in;
+    for (std::size_t i = guards.size(); i > 0 && guards[i - 1].set_in == subtransaction; --i) {
+        guards[i - 1].set_in = parent;
     }
-    for (Settlement &one : settlements) {
-        one.settled_in = one.settled_in == subtransaction ? parent : one.settled_in;
+    for (std::size_t i = settlements.size();
+         i > 0 && settlements[i - 1].settled_in == subtransaction; --i) {
+        settlements[i - 1].settled_in = parent;
     }
 }
 

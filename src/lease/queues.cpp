@@ -16,6 +16,9 @@ pg::Array<std::string_view> read_queues(std::optional<pg::ArrayRef> list) {
     if (elements.size() == 0) {
         errors::raise(errors::Code::claim_queues_empty);
     }
+    if (elements.size() > core::kMaxQueuesPerClaim) {
+        errors::invariant("queues", "must have at most 1000 elements");
+    }
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const auto given = arguments::element(elements.get<std::string_view>(i), "queues");
         const auto queue =

@@ -31,14 +31,12 @@ Sight look(const pg::Array<std::string_view> &all_queues) {
     }
     const core::Timestamp now = clock::now();
     store::Live live = store::Live::open();
-    // A row that another transaction is changing or making would not be claimed now: reporting it
-    // would turn wait and claim into a busy loop for as long as that transaction lasts.
-    SnapshotData dirty;
-    InitDirtySnapshot(dirty);
-    Candidates candidates = Candidates::open(live, queues, now, &dirty);
+    Candidates candidates = Candidates::open(live, queues, now);
     store::Row row;
     while (!sight.work && candidates.next(row)) {
-        if (TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax)) {
+        // Reporting a row that a claim would pass over would turn wait and claim into a busy loop
+        // for as long as the other transaction lasts.
+        if (live.is_taken_by_others()) {
             continue;
         }
         sight.work = core::judge(row.claim_view(), now) != core::ClaimVerdict::leave;

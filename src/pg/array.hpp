@@ -27,7 +27,7 @@ class Array {
         return data_[size_++];
     }
     void clear() { size_ = 0; }
-    void remove_at(std::size_t n) { data_[n] = data_[--size_]; }
+    T pop() { return data_[--size_]; }
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     T &operator[](std::size_t n) { return data_[n]; }

@@ -92,17 +92,17 @@ bool try_insert(store::Live &live, Request &request, bool has_key) {
         return true;
     }
     if (!request.has_own_id) {
-        return live.insert_unless_taken(request.row, store::Live::key_arbiter(), nullptr, nullptr);
+        return live.insert_unless_taken(request.row, live.key_arbiters(), nullptr, nullptr);
     }
     // The job of this id may have finished between the look and the insert: asked again while the
     // row stands, so that it cannot happen unseen.
     core::Uuid id = request.row.id();
-    return live.insert_unless_taken(request.row, store::Live::key_and_id_arbiters(),
-                                    finished_meanwhile, &id);
+    return live.insert_unless_taken(request.row, live.key_and_id_arbiters(), finished_meanwhile,
+                                    &id);
 }
 
-List *arbiters_of(const Request &request) {
-    return request.has_own_id ? store::Live::key_and_id_arbiters() : store::Live::key_arbiter();
+List *arbiters_of(store::Live &live, const Request &request) {
+    return request.has_own_id ? live.key_and_id_arbiters() : live.key_arbiters();
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ Enqueued enqueue_one(store::Live &live, Request &request) {
                 return *answer;
             }
         } else {
-            live.wait_for_key(row, arbiters_of(request));
+            live.wait_for_key(row, arbiters_of(live, request));
         }
         CHECK_FOR_INTERRUPTS();
     }

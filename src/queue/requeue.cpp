@@ -41,7 +41,7 @@ void renew(Row &row, core::Timestamp now) {
 
 // Another enqueue of the key may have come in since it was looked for: it is waited for, and named.
 void insert(store::Live &live, Row &row) {
-    List *arbiters = store::Live::key_and_id_arbiters();
+    List *arbiters = live.key_and_id_arbiters();
     while (!live.insert_unless_taken(row, arbiters, nullptr, nullptr)) {
         CHECK_FOR_INTERRUPTS();
         Row holder;

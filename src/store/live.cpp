@@ -42,6 +42,20 @@ void Live::read(Row &row) {
     }
 }
 
+bool Live::is_taken_by_others() {
+    bool copied = false;
+    HeapTuple tuple = ExecFetchSlotHeapTuple(table_.read_slot(), false, &copied);
+    const HeapTupleHeader header = tuple->t_data;
+    const TransactionId holder = HeapTupleHeaderGetRawXmax(header);
+    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0 || !TransactionIdIsValid(holder)) {
+        return false;
+    }
+    if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0) {
+        return MultiXactIdIsRunning(holder, HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask));
+    }
+    return TransactionIdIsInProgress(holder);
+}
+
 bool Live::scan_one(const char *index_name, ScanKeyData *keys, int count, Row &row, Sight sight) {
     Relation index = index_open(relation_named(index_name), AccessShareLock);
     // A serializable transaction would take predicate locks with an MVCC snapshot, and fail for
@@ -113,12 +127,13 @@ WriteResult Live::lock(Row &row) {
     return result;
 }
 
-List *Live::key_arbiter() {
-    return list_make1_oid(relation_named("jobs_dedupe"));
+List *Live::key_arbiters() {
+    return table_.unique_indexes_on(static_cast<AttrNumber>(Column::name) + 1);
 }
 
 List *Live::key_and_id_arbiters() {
-    return list_make2_oid(relation_named("jobs_dedupe"), relation_named("jobs_pkey"));
+    return list_concat(key_arbiters(),
+                       table_.unique_indexes_on(static_cast<AttrNumber>(Column::id) + 1));
 }
 
 }  // namespace x_jobs::store

@@ -33,6 +33,9 @@ class Live {
 
     // The position of the row that the last look-up, or read(), found.
     ItemPointer tid() { return &table_.read_slot()->tts_tid; }
+    // Whether another transaction is changing or locking the row that the read slot holds, so that
+    // a claim would pass it over.
+    bool is_taken_by_others();
     // Reads the row that the read slot holds.
     void read(Row &row);
 
@@ -46,8 +49,8 @@ class Live {
     WriteResult lock(Row &row);
 
     // Indexes that decide whether a row may enter.
-    static List *key_arbiter();
-    static List *key_and_id_arbiters();
+    List *key_arbiters();
+    List *key_and_id_arbiters();
 
    private:
     enum class Sight { now, fresh };

@@ -119,6 +119,20 @@ const Queue *find_queue(std::string_view name) {
     return found == queue_mirror.end() || found->name != name ? nullptr : found;
 }
 
+void remember_queue(std::string_view name) {
+    if (queue_source.loaded != queue_source.changes || !queue_mirror_sorted) {
+        return;
+    }
+    auto *copy = static_cast<char *>(MemoryContextAlloc(queue_source.context, name.size() + 1));
+    std::copy(name.begin(), name.end(), copy);
+    queue_mirror.push({{copy, name.size()}, false});
+    // Into its place: the last moves down to where it belongs.
+    for (std::size_t i = queue_mirror.size() - 1;
+         i > 0 && queue_mirror[i].name < queue_mirror[i - 1].name; --i) {
+        std::swap(queue_mirror[i], queue_mirror[i - 1]);
+    }
+}
+
 std::span<const Grant> grants() {
     load(
         grant_source, [] { grant_mirror = pg::Array<Grant>(grant_source.context); },

@@ -29,6 +29,10 @@ void initialise();
 // Takes in what other sessions have committed. A statement that relies on a mirror calls it first.
 void refresh();
 
+// Adds the row of a queue that has been found committed and is not known yet; it is not paused,
+// since a pause would have dropped the mirror.
+void remember_queue(std::string_view name);
+
 // The queue's row as far as it is known; nothing when the queue has none yet.
 const Queue *find_queue(std::string_view name);
 std::span<const Grant> grants();

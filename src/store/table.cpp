@@ -72,6 +72,18 @@ void Table::insert(std::span<const Datum> values, std::span<const bool> nulls) {
     CommandCounterIncrement();
 }
 
+List *Table::unique_indexes_on(AttrNumber first_column) {
+    prepare_indexes();
+    List *found = NIL;
+    for (int i = 0; i < result_info_->ri_NumIndices; ++i) {
+        Relation index = result_info_->ri_IndexRelationDescs[i];
+        if (index->rd_index->indisunique && index->rd_index->indkey.values[0] == first_column) {
+            found = lappend_oid(found, RelationGetRelid(index));
+        }
+    }
+    return found;
+}
+
 bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                                 List *arbiters, bool (*veto)(void *), void *veto_argument) {
     prepare_indexes();

@@ -38,6 +38,10 @@ class Table {
     bool insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                              List *arbiters, bool (*veto)(void *), void *veto_argument);
 
+    // Every unique index whose first column is the given one, twins that REINDEX CONCURRENTLY is
+    // building included: all of them decide whether a row may enter.
+    List *unique_indexes_on(AttrNumber first_column);
+
     // Waits until no unfinished transaction holds one of the row's keys; false when a committed row
     // does.
     bool wait_for_key(std::span<const Datum> values, std::span<const bool> nulls, List *arbiters);

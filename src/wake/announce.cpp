@@ -21,6 +21,8 @@ constexpr const char *kSettledChannel = "x_jobs_settled";
 constexpr core::Duration kDueSoon = std::chrono::milliseconds{1000};
 // The share of the server's notify queue beyond which our own notifications are left out.
 constexpr double kFullEnough = 0.5;
+// Below the server's own bound on a notification.
+constexpr int kMaxPayload = 7'800;
 
 struct QueueNote {
     SubTransactionId subtransaction;
@@ -84,18 +86,25 @@ const char *kept_text(std::string_view value) {
     return copy;
 }
 
+// Adds to the note of the same queue and subtransaction, or makes one.
+void note_queue_in(SubTransactionId subtransaction, QueueNote added) {
+    for (QueueNote &note : queue_notes) {
+        if (note.hash == added.hash && note.subtransaction == subtransaction &&
+            std::strcmp(note.queue, added.queue) == 0) {
+            note.jobs = note.jobs > INT_MAX - added.jobs ? INT_MAX : note.jobs + added.jobs;
+            note.notify_from = std::min(note.notify_from, added.notify_from);
+            return;
+        }
+    }
+    added.subtransaction = subtransaction;
+    queue_notes.push(added);
+}
+
 void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     begin_noting();
     const std::uint64_t hash = queue.empty() ? 0 : queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
-    for (QueueNote &note : queue_notes) {
-        if (note.hash == hash && note.subtransaction == subtransaction && queue == note.queue) {
-            note.jobs = note.jobs > INT_MAX - jobs ? INT_MAX : note.jobs + jobs;
-            note.notify_from = std::min(note.notify_from, notify_from);
-            return;
-        }
-    }
-    queue_notes.push({subtransaction, hash, kept_text(queue), jobs, notify_from});
+    note_queue_in(subtransaction, {subtransaction, hash, kept_text(queue), jobs, notify_from});
 }
 
 void notify_settled(const SettledNote &note) {
@@ -107,16 +116,17 @@ void notify_settled(const SettledNote &note) {
     appendStringInfoString(&payload, ",\"queue\":");
     escape_json(&payload, note.queue);
     appendStringInfo(&payload, ",\"outcome\":\"%s\"}", note.outcome);
-    Async_Notify(kSettledChannel, payload.data);
+    // Only rows written by hand have names of that size; they must not make a commit fail.
+    if (payload.len < kMaxPayload) {
+        Async_Notify(kSettledChannel, payload.data);
+    }
     pfree(payload.data);
 }
 
 template <typename Note>
 void forget_notes(pg::Array<Note> &notes, SubTransactionId subtransaction) {
-    for (std::size_t i = notes.size(); i-- > 0;) {
-        if (notes[i].subtransaction == subtransaction) {
-            notes.remove_at(i);
-        }
+    while (!notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction) {
+        notes.pop();
     }
 }
 
@@ -186,15 +196,20 @@ void forget_subtransaction(unsigned subtransaction) {
     }
 }
 
+// Notes of a subtransaction lie behind those of its parents, so only the tail is walked; a loop of
+// ten thousand savepoints must not cost their square.
 void merge_subtransaction(unsigned subtransaction, unsigned parent) {
     if (!noting) {
         return;
     }
-    for (QueueNote &note : queue_notes) {
-        note.subtransaction = note.subtransaction == subtransaction ? parent : note.subtransaction;
+    for (std::size_t i = settled_notes.size();
+         i > 0 && settled_notes[i - 1].subtransaction == subtransaction; --i) {
+        settled_notes[i - 1].subtransaction = parent;
     }
-    for (SettledNote &note : settled_notes) {
-        note.subtransaction = note.subtransaction == subtransaction ? parent : note.subtransaction;
+    while (!queue_notes.empty() &&
+           queue_notes[queue_notes.size() - 1].subtransaction == subtransaction) {
+        const QueueNote note = queue_notes.pop();
+        note_queue_in(parent, note);
     }
 }
 

@@ -16,9 +16,9 @@ def _lives(passages):
     since = None
     for passage in passages:
         # Of a hidden end it is only known when it came at the earliest.
-        ended = min((hidden.earliest for hidden in passage.hidden), default=passage.event.start)
+        ended = min((hidden.earliest for hidden in passage.ends()), default=passage.event.start)
         live = passage.after.state in LIVE
-        if since is not None and (passage.hidden or not live):
+        if since is not None and (passage.ends() or not live):
             if since < ended:
                 yield since, ended
             since = None
@@ -256,7 +256,7 @@ class Findings:
             (hidden.earliest, passage.event.end)
             for passages in self.passages.values()
             for passage in passages
-            for hidden in passage.hidden
+            for hidden in passage.ends()
         ]
 
     # -- jobs --------------------------------------------------------------------------------------------------------
@@ -327,9 +327,10 @@ class Findings:
         queues[made["queue"], outcome] += count
 
     def expected_attempts(self):
-        """Job -> rows of failed attempts, for jobs that were never removed."""
-        counted = Counter({job: burials for job, burials in self.burials.items() if burials})
+        """Job -> rows of attempts that failed or lapsed, for jobs that the model explains and nobody removed."""
+        counted = Counter()
+        for job, passages in self.passages.items():
+            counted[job] += sum(hidden.kind in ("buried", "lapsed") for passage in passages for hidden in passage.hidden)
         for _, _, step in self.history.done("settled"):
             counted[step["job"]] += step["attempt_row"]
-        removed = {step["job"] for _, _, step in self.history.done("removed")}
-        return {job: count for job, count in counted.items() if count and job not in removed}
+        return {job: count for job, count in counted.items() if count and job in self.passages and job in self.rows}

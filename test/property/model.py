@@ -46,7 +46,8 @@ class Event(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """A transition that no client was told of: its kind, and the earliest moment at which it can have happened."""
+    """What no client was told of, and the earliest moment at which it can have happened. Of the kinds, `lapsed` is the
+    end of a lease that was followed by the next claim; `buried` and `expired` end the job."""
 
     kind: str
     earliest: int
@@ -59,6 +60,10 @@ class Passage(NamedTuple):
     hidden: tuple
     before: Life
     after: Life
+
+    def ends(self):
+        """The hidden transitions that ended the job."""
+        return [hidden for hidden in self.hidden if hidden.kind != "lapsed"]
 
 
 # -- what each step makes of the life it meets: a list of possible lives, empty when it does not fit -----------------
@@ -211,12 +216,17 @@ def _unseen(life, until):
         yield (Hidden("expired", life.expires),), life._replace(state="cancelled", worker=None)
 
 
+def _lapse(life, step):
+    """The lapse that a claim of a running job reveals."""
+    return (Hidden("lapsed", life.lease),) if step["step"] == "claimed" and life.state == "running" else ()
+
+
 def _outcomes(life, event):
     """The lives that the event can have made of this one: (hidden transitions, life after)."""
     outcomes = [((), life)]
     for step in event.steps:
         outcomes = [
-            (hidden + more, after)
+            (hidden + more + _lapse(met, step), after)
             for hidden, before in outcomes
             for more, met in _unseen(before, event.end)
             for after in STEPS[step["step"]](met, step)

@@ -148,6 +148,21 @@ class Findings:
             if later:
                 yield f"job {step['job']}: {step['verb']} under claim {step['claim']} landed after claim {max(later)}"
 
+    def guards_without_a_hold(self):
+        """Guarded transactions that committed although their claim had surely been lost before they began to."""
+        losses = defaultdict(list)  # job -> (when it was over, the first claim that it left standing)
+        for tx, _, step in self.history.done("claimed"):
+            losses[step["job"]].append((tx["end"], step["claim"]))
+        for tx, _, step in self.history.done(*ENDING):
+            ended = step["claim"] if step["step"] == "settled" else step["answer_claim"] or 0
+            losses[step["job"]].append((tx["end"], ended + 1))
+        for tx, _, guard in self.history.done("guarded"):
+            if any(end < tx["intent"] and guard["claim"] < first for end, first in losses[guard["job"]]):
+                yield (
+                    f"client {tx['client']} tx {tx['tx']} committed under claim {guard['claim']} of job "
+                    f"{guard['job']}, which was lost before"
+                )
+
     def settled_twice(self):
         counted = Counter((step["job"], step["claim"]) for _, _, step in self.history.done("settled"))
         return [
@@ -330,7 +345,9 @@ class Findings:
         """Job -> rows of attempts that failed or lapsed, for jobs that the model explains and nobody removed."""
         counted = Counter()
         for job, passages in self.passages.items():
-            counted[job] += sum(hidden.kind in ("buried", "lapsed") for passage in passages for hidden in passage.hidden)
+            counted[job] += sum(
+                hidden.kind in ("buried", "lapsed") for passage in passages for hidden in passage.hidden
+            )
         for _, _, step in self.history.done("settled"):
             counted[step["job"]] += step["attempt_row"]
         return {job: count for job, count in counted.items() if count and job in self.passages and job in self.rows}

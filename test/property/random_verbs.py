@@ -172,6 +172,7 @@ def judge(tap, cluster, connection, seed, duration):
     tap.none(
         findings.stale_settles(), "C-029 ACK-8 NACK-2 HB-6: no settle landed under a claim that was no longer the last"
     )
+    tap.none(findings.guards_without_a_hold(), "X-20: no guarded transaction committed after its claim was lost")
     tap.none(findings.settled_twice(), "C-029 ACK-6 NACK-14: no claim was settled twice")
     tap.none(
         findings.claim_rows(), "CLAIM-5 CLAIM-8 CLAIM-9: claimed rows are due, in order, leased as asked, and their own"

@@ -1330,7 +1330,7 @@ Result:
   Nothing. Granting again changes nothing.
 
 Errors:
-  X_INVARIANT (XJ001) - role is NULL
+  X_INVARIANT (XJ001) - role is NULL or no role
   insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
 
 Locking:
@@ -1357,7 +1357,7 @@ Result:
   Nothing. Granting again changes nothing.
 
 Errors:
-  X_INVARIANT (XJ001) - role is NULL, or queues is empty or holds a NULL or a name out of range
+  X_INVARIANT (XJ001) - role is NULL or no role, or queues is empty or holds a NULL or a name out of range
   insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
 
 Locking:
@@ -1380,7 +1380,7 @@ Result:
   Nothing. Granting again changes nothing.
 
 Errors:
-  X_INVARIANT (XJ001) - role is NULL
+  X_INVARIANT (XJ001) - role is NULL or no role
   insufficient_privilege (42501) - the caller is neither the extension's owner nor a superuser
 
 Locking:

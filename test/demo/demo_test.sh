@@ -7,7 +7,7 @@
 set -euo pipefail
 source_tree=$(cd "$(dirname "$0")/../.." && pwd)
 pg_config=${PG_CONFIG:-pg_config}
-work=$(mktemp -d /tmp/x_jobs-demo-test.XXXXXX)
+work=$(mktemp -d -p /tmp --suffix=.x_jobs_demo_test)
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
 test=0

@@ -216,7 +216,8 @@ sub DESTROY
 sub _ended
 {
 	my ($self) = @_;
-	return $self->{out} =~ /^\Q$self->{mark}\E$/m && $self->{err} =~ /^\Q$self->{mark}\E$/m;
+	# The end of the line counts too: psql writes its standard error in pieces, and a mark without it is half a mark.
+	return $self->{out} =~ /^\Q$self->{mark}\E\n/m && $self->{err} =~ /^\Q$self->{mark}\E\n/m;
 }
 
 # What was written before the mark; everything, if the session has died before it.

@@ -202,3 +202,11 @@ ALTER TABLE _x_jobs.history_leaves ENABLE ALWAYS TRIGGER drop_mirrors;
 ALTER TABLE _x_jobs.tally_turn ENABLE ALWAYS TRIGGER drop_mirrors;
 ALTER TABLE _x_jobs.queues ENABLE ALWAYS TRIGGER drop_mirrors;
 ALTER TABLE _x_jobs.grants ENABLE ALWAYS TRIGGER drop_mirrors;
+
+-- The heads in shared memory follow what the library writes; who writes the live table with statements of their own
+-- (COPY of a restore, a repair by hand) has every place of its queues opened again.
+CREATE FUNCTION _x_jobs.written_by_hand() RETURNS trigger
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_written_by_hand';
+CREATE TRIGGER written_by_hand AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON _x_jobs.jobs
+    FOR EACH STATEMENT EXECUTE FUNCTION _x_jobs.written_by_hand();
+ALTER TABLE _x_jobs.jobs ENABLE ALWAYS TRIGGER written_by_hand;

@@ -193,3 +193,11 @@ END $$;
 
 CREATE FUNCTION x_jobs.maintain() RETURNS SETOF x_jobs.maintained
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
+
+-- Where the claims of each queue look, as shared memory has it; a row of NULLs for a queue that is closed everywhere, no
+-- row for one that no claim has looked at. Places are ordered by (priority, run_at, id); the end is not part of a range.
+CREATE FUNCTION _x_jobs.open_places(
+    OUT queue text, OUT begin_priority smallint, OUT begin_run_at timestamptz, OUT begin_id uuid,
+    OUT end_priority smallint, OUT end_run_at timestamptz, OUT end_id uuid
+) RETURNS SETOF record
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_open_places';

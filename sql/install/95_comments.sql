@@ -200,6 +200,8 @@ COMMENT ON TABLE _x_jobs.workers IS 'Workers that announced themselves';
 
 -- Private functions.
 
+COMMENT ON FUNCTION _x_jobs.open_places() IS 'Where the claims of each queue look, as shared memory has it';
+COMMENT ON FUNCTION _x_jobs.written_by_hand() IS 'Has every place of the queues looked at again: the trigger on the live table';
 COMMENT ON FUNCTION _x_jobs.drop_mirrors() IS 'Trigger: has every backend read its mirrors of the written table again';
 COMMENT ON FUNCTION _x_jobs.error_catalog() IS 'The table of errors';
 COMMENT ON FUNCTION _x_jobs.raise(text, text[], text)

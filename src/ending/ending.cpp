@@ -38,6 +38,11 @@ std::optional<core::Timestamp> purge_instant(core::State state, core::Timestamp 
     return finished_at + settings::retention();
 }
 
+// A retention of zero keeps no row of what was done; what went wrong is kept in any case.
+bool is_kept(core::State state) {
+    return state != core::State::done || settings::retention() > core::Duration::zero();
+}
+
 }  // namespace
 
 store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row &row,
@@ -56,7 +61,9 @@ store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row 
     row.set_optional(Column::result, ending.result);
     row.set_optional(Column::reason, ending.reason);
     row.set_optional(Column::purge_at, purge_instant(ending.state, ending.at));
-    history.append(row);
+    if (is_kept(ending.state)) {
+        history.append(row);
+    }
     if (ending.tally) {
         store::count(row, *ending.tally, ending.at, ending.duration);
     }

@@ -3,9 +3,9 @@
 #include "lease/candidates.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/limits.hpp"
+#include "heads/leases.hpp"
 #include "pg/scan_key.hpp"
 #include "store/relations.hpp"
 
@@ -14,11 +14,17 @@ namespace x_jobs::lease {
 namespace {
 
 // The columns of the claim index.
-enum IndexColumn { kQueue = 1, kPriority, kRunAt, kId };
+enum IndexColumn : AttrNumber { kQueue = 1, kPriority, kRunAt, kId };
 
 Datum entry_column(IndexScanDesc scan, IndexColumn column) {
     bool is_null = false;
     return index_getattr(scan->xs_itup, column, scan->xs_itupdesc, &is_null);
+}
+
+core::Place place_of_entry(IndexScanDesc scan) {
+    return {DatumGetInt16(entry_column(scan, kPriority)),
+            core::Timestamp{DatumGetTimestampTz(entry_column(scan, kRunAt))},
+            pg::DatumOf<core::Uuid>::read(entry_column(scan, kId))};
 }
 
 }  // namespace
@@ -28,61 +34,116 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
     Candidates candidates;
     candidates.live_ = &live;
     candidates.now_ = now;
-    candidates.index_ = index_open(store::relation_named("jobs_claim"), AccessShareLock);
+    const Oid relation = store::relation_named("jobs");
     for (const std::string_view queue : queues) {
-        Stream &stream = candidates.streams_.push({});
-        stream.queue = pg::DatumOf<std::string_view>::make(queue);
-        stream.scan = pg::compat::begin_index_scan(live.table().relation(), candidates.index_,
-                                                   SnapshotSelf, 2);
-        stream.scan->xs_want_itup = true;
-        candidates.seek(stream, 0);
+        const heads::QueueLook look = heads::begin_look(relation, queue, now);
+        candidates.next_due_ = std::min(candidates.next_due_, look.next);
+        if (!look.places.empty()) {
+            Stream &stream = candidates.streams_.push(Stream{});
+            stream.look = look;
+            stream.queue = pg::DatumOf<std::string_view>::make(queue);
+        }
+    }
+    if (!candidates.streams_.empty()) {
+        candidates.open_index();
     }
     return candidates;
 }
 
-void Candidates::close() {
+void Candidates::open_index() {
+    *live_ = store::Live::open();
+    index_ = index_open(store::relation_named("jobs_claim"), AccessShareLock);
     for (Stream &stream : streams_) {
-        index_endscan(stream.scan);
+        stream.scan =
+            pg::compat::begin_index_scan(live_->table().relation(), index_, SnapshotSelf, 2);
+        stream.scan->xs_want_itup = true;
+        stream.range = stream.look.places[0];
+        enter(stream);
+        advance(stream);
     }
-    index_close(index_, AccessShareLock);
 }
 
-void Candidates::seek(Stream &stream, std::int16_t priority) {
-    std::array keys{pg::key_equal(kQueue, F_TEXTEQ, TEXTOID, stream.queue),
-                    pg::scan_key(kPriority, BTGreaterEqualStrategyNumber, F_INT2GE, INT2OID,
-                                 Int16GetDatum(priority))};
+void Candidates::close() {
+    for (Stream &stream : streams_) {
+        if (!stream.exhausted) {
+            cover(stream, stream.place);
+        }
+        index_endscan(stream.scan);
+        heads::end_look(stream.look, stream.trail);
+    }
+    if (index_ != nullptr) {
+        index_close(index_, AccessShareLock);
+    }
+}
+
+// Positions before the range's first entry that can be due, in this range or in one further on.
+void Candidates::enter(Stream &stream) {
+    for (;;) {
+        while (!stream.range.empty() && stream.range.begin.run_at > now_) {
+            next_due_ = std::min(next_due_, stream.range.begin.run_at);
+            stream.range.begin = core::lane_end(stream.range.begin.priority);
+        }
+        if (!stream.range.empty()) {
+            seek(stream);
+            return;
+        }
+        if (++stream.number == stream.look.places.size()) {
+            stream.exhausted = true;
+            return;
+        }
+        stream.range = stream.look.places[stream.number];
+    }
+}
+
+void Candidates::seek(Stream &stream) {
+    const core::Place &from = stream.range.begin;
+    std::array<ScanKeyData, 2> keys{pg::key_equal(kQueue, F_TEXTEQ, TEXTOID, stream.queue)};
+    if (from == core::lane_begin(from.priority)) {
+        keys[1] = pg::scan_key(kPriority, BTGreaterEqualStrategyNumber, F_INT2GE, INT2OID,
+                               Int16GetDatum(from.priority));
+    } else {
+        // The index keeps a pointer to the members for as long as it reads.
+        auto *members = static_cast<ScanKeyData *>(palloc(3 * sizeof(ScanKeyData)));
+        members[0] = pg::row_member(kPriority, F_BTINT2CMP, Int16GetDatum(from.priority));
+        members[1] =
+            pg::row_member(kRunAt, F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(from.run_at.micros));
+        members[2] = pg::row_member(kId, F_UUID_CMP, pg::DatumOf<core::Uuid>::make(from.id));
+        keys[1] = pg::row_from(members, 3);
+    }
     index_rescan(stream.scan, keys.data(), 2, nullptr, 0);
-    advance(stream);
+}
+
+// Notes that all up to `end` was gone through.
+void Candidates::cover(Stream &stream, const core::Place &end) {
+    if (stream.range.begin < end) {
+        stream.trail.covered.push({stream.range.begin, end});
+        stream.range.begin = end;
+    }
 }
 
 void Candidates::advance(Stream &stream) {
-    if (index_getnext_tid(stream.scan, ForwardScanDirection) == nullptr) {
-        stream.exhausted = true;
-        return;
+    while (!stream.exhausted) {
+        const bool found = index_getnext_tid(stream.scan, ForwardScanDirection) != nullptr;
+        const core::Place place = found ? place_of_entry(stream.scan) : stream.range.end;
+        if (place >= stream.range.end) {
+            cover(stream, stream.range.end);
+            enter(stream);
+            continue;
+        }
+        if (place.run_at <= now_) {
+            stream.place = place;
+            return;
+        }
+        // Everything further on in this priority is due later still.
+        cover(stream, place);
+        enter(stream);
     }
-    stream.priority = DatumGetInt16(entry_column(stream.scan, kPriority));
-    stream.run_at = core::Timestamp{DatumGetTimestampTz(entry_column(stream.scan, kRunAt))};
-    stream.id = pg::DatumOf<core::Uuid>::read(entry_column(stream.scan, kId));
-    if (stream.run_at <= now_) {
-        return;
-    }
-    // Everything further on in this priority is due later still.
-    next_due_ = std::min(next_due_, stream.run_at);
-    if (stream.priority + 1 >= core::kPriorities) {
-        stream.exhausted = true;
-        return;
-    }
-    seek(stream, static_cast<std::int16_t>(stream.priority + 1));
 }
 
 Candidates::Stream *Candidates::lowest() {
     Stream *lowest = nullptr;
     for (Stream &stream : streams_) {
-        if (stream.exhausted) {
-            continue;
-        }
-        if (lowest == nullptr || std::tie(stream.priority, stream.run_at, stream.id) <
-                                     std::tie(lowest->priority, lowest->run_at, lowest->id)) {
+        if (!stream.exhausted && (lowest == nullptr || stream.place < lowest->place)) {
             lowest = &stream;
         }
     }
@@ -92,16 +153,42 @@ Candidates::Stream *Candidates::lowest() {
 bool Candidates::next(store::Row &row) {
     for (Stream *stream = lowest(); stream != nullptr; stream = lowest()) {
         CHECK_FOR_INTERRUPTS();
+        last_ = stream;
+        last_place_ = stream->place;
         const bool visible = index_fetch_heap(stream->scan, live_->table().read_slot());
         if (visible) {
             live_->read(row);
         }
+        note_seen();
         advance(*stream);
         if (visible) {
             return true;
         }
     }
     return false;
+}
+
+void Candidates::note_seen() {
+    pg::Array<core::Place> &seen = last_->trail.seen;
+    if (seen.empty() || seen[seen.size() - 1].priority != last_place_.priority) {
+        seen.push(last_place_);
+    } else {
+        seen[seen.size() - 1] = last_place_;
+    }
+}
+
+void Candidates::leave_open() {
+    last_->trail.left.add(core::just(last_place_));
+}
+
+void Candidates::leave_running(const store::Row &row, core::Timestamp expires_at) {
+    heads::Trail &trail = last_->trail;
+    if (last_->look.queue.known() &&
+        heads::watch_lease(live_->lease_key(row.id()), last_->look.queue, last_place_,
+                           expires_at) == heads::Watched::no_room) {
+        trail.unwatched.add(core::just(last_place_));
+        trail.unwatched_until = std::min(trail.unwatched_until, expires_at);
+    }
 }
 
 }  // namespace x_jobs::lease

@@ -1,9 +1,10 @@
 // The rows that a claim looks at, in the order in which it takes them: lowest (priority, run_at,
-// id) over all its queues. Owns the walk over the claim index, which skips what is not due yet,
-// priority by priority.
+// id) over all its queues. Owns the walk over the claim index, in the places that the heads say may
+// hold something, and tells the heads what it went through.
 #pragma once
 
 #include "core/values.hpp"
+#include "heads/look.hpp"
 #include "pg/array.hpp"
 #include "store/live.hpp"
 
@@ -11,32 +12,48 @@ namespace x_jobs::lease {
 
 class Candidates {
    public:
-    // Positions on the first due entry of each queue; `now` decides what is due. Close before
-    // sleeping.
+    // Begins a look at each queue; `now` decides what is due. The table is opened only if there is
+    // anything to read.
     static Candidates open(store::Live &live, const pg::Array<std::string_view> &queues,
                            core::Timestamp now);
+    // Ends the looks. Call it before sleeping, and after the last row has been dealt with.
     void close();
+    // Whether there is nothing to read, so that the live table was not opened.
+    bool empty() const { return streams_.empty(); }
 
     // Reads the next candidate into `row`, in the live table's read slot; false when there is none
     // left.
     bool next(store::Row &row);
 
-    // The earliest later instant at which an entry that was passed becomes due; kNever when there
-    // is none.
+    // Says that the candidate read last may still be claimed, by others or later.
+    void leave_open();
+    // Says that the candidate read last runs under a lease until then.
+    void leave_running(const store::Row &row, core::Timestamp expires_at);
+
+    // The earliest later instant at which a place that was passed becomes due; kNever when there is
+    // none.
     core::Timestamp next_due() const { return next_due_; }
 
    private:
     struct Stream {
-        IndexScanDesc scan;
+        heads::QueueLook look;
+        heads::Trail trail;
         Datum queue;
-        std::int16_t priority;
-        core::Timestamp run_at;
-        core::Uuid id;
+        IndexScanDesc scan;
+        // The range that is being read, and its number among the look's places.
+        core::PlaceRange range;
+        std::size_t number;
+        // The entry that is read next, while not exhausted.
+        core::Place place;
         bool exhausted;
     };
 
-    void seek(Stream &stream, std::int16_t priority);
+    void open_index();
+    void enter(Stream &stream);
+    void seek(Stream &stream);
     void advance(Stream &stream);
+    void cover(Stream &stream, const core::Place &end);
+    void note_seen();
     Stream *lowest();
 
     store::Live *live_ = nullptr;
@@ -44,6 +61,8 @@ class Candidates {
     core::Timestamp now_;
     core::Timestamp next_due_ = core::kNever;
     pg::Array<Stream> streams_;
+    Stream *last_ = nullptr;
+    core::Place last_place_;
 };
 
 }  // namespace x_jobs::lease

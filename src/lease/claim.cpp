@@ -9,6 +9,7 @@
 #include "core/limits.hpp"
 #include "ending/ending.hpp"
 #include "errors/errors.hpp"
+#include "heads/leases.hpp"
 #include "lease/candidates.hpp"
 #include "lease/durability.hpp"
 #include "lease/queues.hpp"
@@ -45,10 +46,11 @@ class Claimer {
    private:
     bool wanted(const Row &row) const;
     bool taken_by_this_look(const Row &row) const;
-    void treat(Row &row);
-    void take(Row &row);
+    bool treat(Row &row);
+    bool take(Row &row);
     void record_lapse(const Row &lapsed) const;
-    void bury(Row &row, ending::Burial why);
+    bool bury(Row &row, ending::Burial why);
+    bool expire(Row &row);
     void answer(const Row &row);
     bool is_full() const {
         return look_.taken + look_.buried >= request_.max_jobs ||
@@ -59,6 +61,7 @@ class Claimer {
     pg::RowWriter &rows_;
     std::optional<std::string_view> status_;
     store::Live live_;
+    Candidates candidates_;
     store::HistoryWriter history_;
     core::Timestamp now_;
     Look look_;
@@ -101,7 +104,7 @@ void Claimer::record_lapse(const Row &lapsed) const {
     store::record_failure(lapsed, attempt);
 }
 
-void Claimer::take(Row &row) {
+bool Claimer::take(Row &row) {
     const Row before = row;
     const core::Durability durability = begin_claim(request_.durable);
     row.set_state(core::State::running);
@@ -113,47 +116,57 @@ void Claimer::take(Row &row) {
     row.set(Column::updated_at, now_);
     const store::WriteResult result = live_.update(row, store::Wait::no);
     end_claim();
-    if (result == store::WriteResult::done) {
-        ++look_.taken;
-        answer(row);
-        if (before.state() == core::State::running) {
-            record_lapse(before);
-        }
+    if (result != store::WriteResult::done) {
+        return false;
     }
+    ++look_.taken;
+    answer(row);
+    if (before.state() == core::State::running) {
+        record_lapse(before);
+    }
+    return true;
 }
 
-void Claimer::bury(Row &row, ending::Burial why) {
-    if (ending::bury(live_, history_, row, why, now_, store::Wait::no) ==
+bool Claimer::bury(Row &row, ending::Burial why) {
+    if (ending::bury(live_, history_, row, why, now_, store::Wait::no) !=
         store::WriteResult::done) {
-        ++look_.buried;
+        return false;
     }
+    ++look_.buried;
+    return true;
 }
 
-void Claimer::treat(Row &row) {
+bool Claimer::expire(Row &row) {
+    if (ending::expire(live_, history_, row, now_, store::Wait::no) != store::WriteResult::done) {
+        return false;
+    }
+    ++look_.expired;
+    return true;
+}
+
+// False when somebody else holds the row at this moment, so that it may be claimable yet.
+bool Claimer::treat(Row &row) {
     if (taken_by_this_look(row)) {
-        return;
+        return true;
     }
     switch (core::judge(row.claim_view(), now_)) {
         case core::ClaimVerdict::take:
-            if (row.claim() == std::numeric_limits<std::int64_t>::max()) {
-                bury(row, ending::Burial::claims_used_up);
-            } else {
-                take(row);
-            }
-            break;
+            return row.claim() == std::numeric_limits<std::int64_t>::max()
+                       ? bury(row, ending::Burial::claims_used_up)
+                       : take(row);
         case core::ClaimVerdict::bury:
-            bury(row, ending::Burial::lapsed);
-            break;
+            return bury(row, ending::Burial::lapsed);
         case core::ClaimVerdict::expire:
-            if (ending::expire(live_, history_, row, now_, store::Wait::no) ==
-                store::WriteResult::done) {
-                ++look_.expired;
-            }
-            break;
+            return expire(row);
         case core::ClaimVerdict::leave:
-            look_.next = std::min(look_.next, core::next_change(row.claim_view()));
             break;
     }
+    const core::Timestamp change = core::next_change(row.claim_view());
+    look_.next = std::min(look_.next, change);
+    if (row.state() == core::State::running && change != core::kNever) {
+        candidates_.leave_running(row, change);
+    }
+    return true;
 }
 
 Look Claimer::look() {
@@ -163,16 +176,19 @@ Look Claimer::look() {
         return look_;
     }
     now_ = clock::now();
-    live_ = store::Live::open();
-    Candidates candidates = Candidates::open(live_, queues, now_);
+    heads::open_lapsed(now_, wake::wake_waiters);
+    candidates_ = Candidates::open(live_, queues, now_);
     Row row;
-    while (!is_full() && candidates.next(row)) {
-        if (wanted(row)) {
-            treat(row);
+    while (!is_full() && candidates_.next(row)) {
+        if (!wanted(row) || !treat(row)) {
+            candidates_.leave_open();
         }
     }
-    look_.next = std::min(look_.next, candidates.next_due());
-    candidates.close();
+    look_.next = std::min(look_.next, candidates_.next_due());
+    candidates_.close();
+    if (candidates_.empty()) {
+        return look_;
+    }
     history_.close();
     // A look that wrote nothing leaves no lock behind, so that a waiting claim stands in nobody's
     // way.

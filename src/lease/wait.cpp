@@ -7,6 +7,7 @@
 #include "clock/clock.hpp"
 #include "core/limits.hpp"
 #include "errors/errors.hpp"
+#include "heads/leases.hpp"
 #include "lease/candidates.hpp"
 #include "lease/queues.hpp"
 #include "pg/function.hpp"
@@ -30,21 +31,31 @@ Sight look(const pg::Array<std::string_view> &all_queues) {
         return sight;
     }
     const core::Timestamp now = clock::now();
-    store::Live live = store::Live::open();
+    heads::open_lapsed(now, wake::wake_waiters);
+    store::Live live;
     Candidates candidates = Candidates::open(live, queues, now);
     store::Row row;
     while (!sight.work && candidates.next(row)) {
         // Reporting a row that a claim would pass over would turn wait and claim into a busy loop
         // for as long as the other transaction lasts.
         if (live.is_taken_by_others()) {
+            candidates.leave_open();
             continue;
         }
         sight.work = core::judge(row.claim_view(), now) != core::ClaimVerdict::leave;
-        sight.next = std::min(sight.next, core::next_change(row.claim_view()));
+        const core::Timestamp change = core::next_change(row.claim_view());
+        sight.next = std::min(sight.next, change);
+        if (sight.work) {
+            candidates.leave_open();
+        } else if (row.state() == core::State::running && change != core::kNever) {
+            candidates.leave_running(row, change);
+        }
     }
     sight.next = std::min(sight.next, candidates.next_due());
     candidates.close();
-    live.release();
+    if (!candidates.empty()) {
+        live.release();
+    }
     return sight;
 }
 

@@ -1,6 +1,8 @@
 // Index scan keys in the C collation, in which all text of the extension's indexes is kept.
 #pragma once
 
+#include <cstring>
+
 #include "pg/postgres.hpp"
 
 extern "C" {
@@ -23,6 +25,26 @@ inline ScanKeyData scan_key(AttrNumber attribute, StrategyNumber strategy, RegPr
 
 inline ScanKeyData key_equal(AttrNumber attribute, RegProcedure procedure, Oid type, Datum value) {
     return scan_key(attribute, BTEqualStrategyNumber, procedure, type, value);
+}
+
+// A member of a comparison of rows, by its comparison function; row_from() makes the whole.
+inline ScanKeyData row_member(AttrNumber attribute, RegProcedure comparison, Datum value) {
+    ScanKeyData key;
+    ScanKeyEntryInitialize(&key, SK_ROW_MEMBER, attribute, BTGreaterEqualStrategyNumber, InvalidOid,
+                           InvalidOid, comparison, value);
+    return key;
+}
+
+// (a, b, …) >= the members' values. The members must live as long as the scan.
+inline ScanKeyData row_from(ScanKeyData *members, int count) {
+    members[count - 1].sk_flags |= SK_ROW_END;
+    ScanKeyData key;
+    std::memset(&key, 0, sizeof key);
+    key.sk_flags = SK_ROW_HEADER;
+    key.sk_attno = members[0].sk_attno;
+    key.sk_strategy = BTGreaterEqualStrategyNumber;
+    key.sk_argument = PointerGetDatum(members);
+    return key;
 }
 
 }  // namespace x_jobs::pg

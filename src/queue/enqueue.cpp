@@ -1,14 +1,9 @@
-// x_jobs.enqueue and its batch forms. A batch is inserted in the order of (tenant, name, key), so
-// that two batches with keys in common wait for each other in one direction only, and is answered
-// in the order in which it came.
-#include <algorithm>
-#include <tuple>
-
+// x_jobs.enqueue and its batch forms. A batch is answered in the order in which it came.
 #include "arguments/arguments.hpp"
 #include "arguments/composite.hpp"
 #include "errors/errors.hpp"
 #include "pg/rows.hpp"
-#include "queue/insert.hpp"
+#include "queue/batch.hpp"
 #include "rights/rights.hpp"
 
 namespace x_jobs::queue {
@@ -78,31 +73,10 @@ Datum enqueue(pg::Call call) {
 
 // Inserts requests and answers them by position.
 void enqueue_batch(pg::Call call, pg::Array<Request *> &requests) {
-    pg::Array<std::size_t> order;
-    pg::Array<Enqueued> answers;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-        mint_ids(*requests[i]);
-        order.push(i);
-        answers.push({});
+    for (Request *request : requests) {
+        mint_ids(*request);
     }
-    const auto sort_key = [&](std::size_t n) {
-        const store::Row &row = requests[n]->row;
-        return std::tuple{row.get<std::string_view>(Column::tenant_id),
-                          row.get<std::string_view>(Column::name),
-                          row.optional<std::string_view>(Column::idempotency_key)};
-    };
-    std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
-        const auto left = sort_key(one);
-        const auto right = sort_key(other);
-        return left != right ? left < right : one < other;
-    });
-    store::Live live = store::Live::open();
-    for (const std::size_t n : order) {
-        CHECK_FOR_INTERRUPTS();
-        answers[n] = enqueue_one(live, *requests[n]);
-    }
-    live.close();
-
+    const pg::Array<Enqueued> answers = enqueue_all(requests);
     pg::RowWriter rows(call);
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const std::array columns{pg::to_nullable(std::optional{static_cast<std::int32_t>(i + 1)}),
@@ -142,7 +116,8 @@ Datum enqueue_many(pg::Call call) {
         if (keys_given) {
             raw.idempotency_key = keys.get<std::string_view>(i);
         }
-        requests.push(keep(check(raw)));
+        // What all elements share is checked with the first, and stands in the others as it is.
+        requests.push(keep(i == 0 ? check(raw) : check_like(*requests[0], raw)));
     }
     enqueue_batch(call, requests);
     return Datum{0};

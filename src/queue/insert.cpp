@@ -107,13 +107,27 @@ List *arbiters_of(store::Live &live, const Request &request) {
 
 }  // namespace
 
+namespace {
+
+// Asked of the system for many ids at once.
+std::span<const unsigned char, 8> random_bytes() {
+    static std::array<unsigned char, 512> pool;
+    static std::size_t used = pool.size();
+    if (used == pool.size()) {
+        if (!pg_strong_random(pool.data(), pool.size())) {
+            elog(ERROR, "could not generate random values");
+        }
+        used = 0;
+    }
+    used += 8;
+    return std::span<const unsigned char, 8>{pool.data() + used - 8, 8};
+}
+
+}  // namespace
+
 core::Uuid new_id() {
     static core::IdentityClock identity_clock;
-    std::array<unsigned char, 8> random{};
-    if (!pg_strong_random(random.data(), random.size())) {
-        elog(ERROR, "could not generate random values");
-    }
-    return core::make_uuid7(identity_clock, clock::unix_micros(), random);
+    return core::make_uuid7(identity_clock, clock::unix_micros(), random_bytes());
 }
 
 void refuse_duplicate(const Row &holder) {
@@ -129,6 +143,24 @@ void mint_ids(Request &request) {
     }
 }
 
+Enqueued inserted(const Request &request) {
+    wake::made_claimable(request.row.queue(), request.run_at, wake::Channel::waiters_and_notify);
+    return {request.row.id(), request.row.get<core::Uuid>(Column::run_id), false};
+}
+
+bool is_held(store::Live &live, const Request &request, Row &holder) {
+    const std::optional<store::Key> key = store::key_of(request.row);
+    return key && live.find(*key, holder);
+}
+
+std::optional<Enqueued> answer_at_once(const Request &request, const Row &holder) {
+    if (request.on_conflict != OnConflict::dedupe ||
+        core::is_expired(holder.claim_view(), clock::now())) {
+        return std::nullopt;
+    }
+    return deduped_onto(holder);
+}
+
 Enqueued enqueue_one(store::Live &live, Request &request) {
     Row &row = request.row;
     store::ensure_queue(row.queue());
@@ -140,10 +172,9 @@ Enqueued enqueue_one(store::Live &live, Request &request) {
             }
         }
         Row holder;
-        bool held = key && live.find(*key, holder);
+        bool held = is_held(live, request, holder);
         if (!held && try_insert(live, request, key.has_value())) {
-            wake::made_claimable(row.queue(), request.run_at, wake::Channel::waiters_and_notify);
-            return {row.id(), row.get<core::Uuid>(Column::run_id), false};
+            return inserted(request);
         }
         // Held by a row that moved during the look, or by an enqueue that has not ended.
         held = held || (key && live.find_fresh(*key, holder));

@@ -23,6 +23,15 @@ void mint_ids(Request &request);
 // when the request wants that.
 Enqueued enqueue_one(store::Live &live, Request &request);
 
+// Whether a live job holds the request's key; found without waiting for anybody.
+bool is_held(store::Live &live, const Request &request, store::Row &holder);
+
+// The answer for a request whose key a live job holds, if nothing is to be done about that job.
+std::optional<Enqueued> answer_at_once(const Request &request, const store::Row &holder);
+
+// Announces the job that was inserted for the request, and answers it.
+Enqueued inserted(const Request &request);
+
 // Raises X_JOB_DUPLICATE, naming the job that holds the key.
 [[noreturn]] void refuse_duplicate(const store::Row &holder);
 

@@ -50,6 +50,13 @@ core::Timestamp check_run_at(const RawRequest &raw) {
     return arguments::optional_instant(raw.run_at, "run_at").value_or(base);
 }
 
+pg::Jsonb check_input(const RawRequest &raw) {
+    if (!raw.input) {
+        return {DirectFunctionCall1(jsonb_in, CStringGetDatum("null"))};
+    }
+    return arguments::payload(*raw.input, "input");
+}
+
 void check_tags(pg::ArrayRef tags) {
     const pg::Array<std::string_view> names = arguments::names(tags, "tags");
     if (names.size() > static_cast<std::size_t>(core::kMaxTags)) {
@@ -86,8 +93,7 @@ Request check(const RawRequest &raw) {
     row.set(Column::tenant_id,
             arguments::optional_text(raw.tenant_id, "tenant_id", core::kMaxNameBytes)
                 .value_or(std::string_view{}));
-    const pg::Jsonb null_input{DirectFunctionCall1(jsonb_in, CStringGetDatum("null"))};
-    row.set(Column::input, arguments::payload(raw.input.value_or(null_input), "input"));
+    row.set(Column::input, check_input(raw));
     row.set(Column::priority, static_cast<std::int16_t>(
                                   arguments::count(raw.priority.value_or(core::kDefaultPriority),
                                                    "priority", 0, core::kPriorities - 1)));
@@ -111,6 +117,13 @@ Request check(const RawRequest &raw) {
     row.set(Column::blocked, false);
     row.set(Column::dead_letters, true);
     row.set_state(request.run_at > now ? core::State::delayed : core::State::ready);
+    return request;
+}
+
+Request check_like(const Request &checked, const RawRequest &raw) {
+    Request request = checked;
+    request.row.set_optional(Column::idempotency_key, check_key(raw));
+    request.row.set(Column::input, check_input(raw));
     return request;
 }
 

@@ -44,4 +44,7 @@ struct RawRequest {
 // X_ID_INVALID.
 Request check(const RawRequest &raw);
 
+// The same for a request that differs from a checked one in its input and its key only.
+Request check_like(const Request &checked, const RawRequest &raw);
+
 }  // namespace x_jobs::queue

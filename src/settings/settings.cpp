@@ -9,9 +9,12 @@ namespace {
 
 int history_step_seconds = 24 * 60 * 60;
 int max_claim_wait_millis = 5'000;
+int max_leases_count = 65'536;
+int max_queues_count = 1'000;
 int max_input_bytes = 64 * 1024 * 1024;
 bool notify_enabled = true;
 int poll_interval_millis = 1'000;
+int rescan_interval_millis = 60'000;
 int retention_seconds = 14 * 24 * 60 * 60;
 double test_clock_offset_millis = 0;
 
@@ -48,14 +51,32 @@ void define() {
         "wake-up.",
         &poll_interval_millis, poll_interval_millis, 10, 60'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
         nullptr, nullptr);
-    DefineCustomIntVariable("x_jobs.retention", "Sets how long finished jobs are kept.",
-                            "Dead letters are kept until they are removed.", &retention_seconds,
-                            retention_seconds, 0, kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S,
-                            nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.rescan_interval",
+        "Sets how often a claim looks again at the places where nothing was left to claim.",
+        "A net under rows that others than x_jobs wrote or held; 0 switches it off.",
+        &rescan_interval_millis, rescan_interval_millis, 0, 24 * 60 * 60 * 1000, PGC_SUSET,
+        GUC_UNIT_MS, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.retention", "Sets how long finished jobs are kept.",
+        "Dead letters are kept until they are removed; 0 keeps no row of a job that is done.",
+        &retention_seconds, retention_seconds, 0, kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S,
+        nullptr, nullptr, nullptr);
     DefineCustomRealVariable("x_jobs.test_clock_offset", "Shifts the clock of x_jobs, for tests.",
                              "Must be 0 outside tests.", &test_clock_offset_millis,
                              test_clock_offset_millis, -kMillisOfCenturies, kMillisOfCenturies,
                              PGC_SUSET, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+    // The size of shared memory can be set only where there is some.
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
+            "The lapse of further ones is found by going through their queue.", &max_leases_count,
+            max_leases_count, 16, 16 * 1024 * 1024, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+        DefineCustomIntVariable(
+            "x_jobs.max_queues", "Sets how many queues shared memory has room for.",
+            "Claims of further ones go through their queue from its front.", &max_queues_count,
+            max_queues_count, 1, 100'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+    }
     MarkGUCPrefixReserved("x_jobs");
 }
 
@@ -73,6 +94,18 @@ core::Duration max_claim_wait() {
 
 core::Duration retention() {
     return std::chrono::seconds{retention_seconds};
+}
+
+core::Duration rescan_interval() {
+    return std::chrono::milliseconds{rescan_interval_millis};
+}
+
+int max_queues() {
+    return max_queues_count;
+}
+
+int max_leases() {
+    return max_leases_count;
 }
 
 std::size_t max_input_size() {

@@ -18,6 +18,11 @@ core::Duration poll_interval();
 core::Duration max_claim_wait();
 // How long finished rows are kept.
 core::Duration retention();
+// How often the places that claims have closed are gone over again; zero for never.
+core::Duration rescan_interval();
+// How many queues, and how many leases, shared memory has room for.
+int max_queues();
+int max_leases();
 // The largest input, and the largest result, in bytes.
 std::size_t max_input_size();
 // Whether commits send NOTIFY.

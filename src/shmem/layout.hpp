@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/heads.hpp"
 #include "pg/postgres.hpp"
 
 namespace x_jobs::shmem {
@@ -32,6 +33,60 @@ struct Waiter {
     std::array<std::uint64_t, kWaiterQueues> queues;
 };
 
+// What identifies a queue: compared byte by byte, so it is zeroed before it is filled.
+struct QueueKey {
+    Oid database;
+    // The table of live jobs, by its oid: another installation is another queue.
+    Oid relation;
+    std::array<char, core::kMaxNameBytes + 1> name;
+};
+
+// One queue that claims look at. `lock` guards the heads; the atomics are read without it, as a
+// first look that may be a moment old.
+struct QueueSlot {
+    // Changes whenever the slot gets another queue, so that a reference to the old one is known to
+    // be stale; 0 while it has none.
+    pg_atomic_uint64 generation;
+    QueueKey key;
+    std::uint64_t name_hash;
+    LWLock *lock;
+    // Heads::next_due(), in the clock's microseconds.
+    pg_atomic_uint64 next_due;
+    // When the places that are closed are to be looked at once more.
+    pg_atomic_uint64 rescan_at;
+    // The server's own time of the last claim: the slot longest unused is given away first.
+    pg_atomic_uint64 used_at;
+    core::Heads heads;
+};
+
+// A job that runs under a lease, watched so that its lapse is found without a search.
+struct LeaseKey {
+    core::Uuid id;
+    Oid database;
+    Oid relation;
+};
+
+struct Lease {
+    LeaseKey key;
+    int slot;
+    std::uint64_t generation;
+    core::Place place;
+    core::Timestamp expires_at;
+};
+
+// Leases are spread by their id over partitions, each with a lock and a table of its own.
+constexpr int kLeasePartitions = 16;
+
+struct LeasePartition {
+    LWLock *lock;
+    // No lease of the partition ends earlier.
+    pg_atomic_uint64 least_expiry;
+};
+
+// The least expiry of no lease, and the owner of no timer.
+constexpr std::uint64_t kNoExpiry = static_cast<std::uint64_t>(core::kNever.micros);
+constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+
 struct Shared {
     // Guards the fields of the waiters while they go to sleep and are looked through: exclusive for
     // a waiter that writes its own, shared for those who wake.
@@ -41,12 +96,26 @@ struct Shared {
     // Sessions that have listened on x_jobs_wake and x_jobs_settled since they began.
     pg_atomic_uint32 wake_listeners;
     pg_atomic_uint32 settled_listeners;
+    // Guards which slot belongs to which queue.
+    LWLock *slots_lock;
+    QueueSlot *slots;
+    int slot_count;
+    // The last generation that was given out; guarded by slots_lock.
+    std::uint64_t generation;
+    // No watched lease ends earlier: lets a claim pass at the cost of one read.
+    pg_atomic_uint64 least_expiry;
+    std::array<LeasePartition, kLeasePartitions> leases;
+    // The process that wakes when the next lease ends; -1 for none.
+    pg_atomic_uint32 timer_owner;
     int waiter_count;
     Waiter waiters[FLEXIBLE_ARRAY_MEMBER];
 };
 
 // The shared structure, or nothing when the library was not preloaded.
 Shared *pointer();
+// The table of the queues that have a slot (QueueKey to int), and those of the leases.
+HTAB *slot_index();
+HTAB *lease_table(int partition);
 
 // Registers the hooks that make it; called once, from _PG_init, only while preloading.
 void initialise();

@@ -1,6 +1,8 @@
 // See live.hpp.
 #include "store/live.hpp"
 
+#include "heads/leases.hpp"
+#include "heads/notes.hpp"
 #include "pg/scan_key.hpp"
 #include "store/relations.hpp"
 
@@ -56,11 +58,46 @@ bool Live::is_taken_by_others() {
     return TransactionIdIsInProgress(holder);
 }
 
-bool Live::scan_one(const char *index_name, ScanKeyData *keys, int count, Row &row, Sight sight) {
+void Live::end_scans() {
+    for (IndexScanDesc *scan : {&id_scan_, &key_scan_}) {
+        if (*scan != nullptr) {
+            Relation index = (*scan)->indexRelation;
+            index_endscan(*scan);
+            index_close(index, AccessShareLock);
+            *scan = nullptr;
+        }
+    }
+}
+
+void Live::close() {
+    end_scans();
+    table_.close();
+}
+
+void Live::release() {
+    end_scans();
+    table_.release();
+}
+
+bool Live::scan_now(IndexScanDesc &scan, const char *index_name, ScanKeyData *keys, int count,
+                    Row &row) {
+    if (scan == nullptr) {
+        Relation index = index_open(relation_named(index_name), AccessShareLock);
+        scan = pg::compat::begin_index_scan(table_.relation(), index, SnapshotSelf, count);
+    }
+    index_rescan(scan, keys, count, nullptr, 0);
+    const bool found = index_getnext_slot(scan, ForwardScanDirection, table_.read_slot());
+    if (found) {
+        read(row);
+    }
+    return found;
+}
+
+bool Live::scan_fresh(const char *index_name, ScanKeyData *keys, int count, Row &row) {
     Relation index = index_open(relation_named(index_name), AccessShareLock);
     // A serializable transaction would take predicate locks with an MVCC snapshot, and fail for
     // reading a queue.
-    const bool mvcc = sight == Sight::fresh && !IsolationIsSerializable();
+    const bool mvcc = !IsolationIsSerializable();
     Snapshot snapshot = mvcc ? RegisterSnapshot(GetLatestSnapshot()) : SnapshotSelf;
     IndexScanDesc scan = pg::compat::begin_index_scan(table_.relation(), index, snapshot, count);
     index_rescan(scan, keys, count, nullptr, 0);
@@ -78,7 +115,8 @@ bool Live::scan_one(const char *index_name, ScanKeyData *keys, int count, Row &r
 
 bool Live::find_id_with(const core::Uuid &id, Row &row, Sight sight) {
     std::array keys{pg::key_equal(1, F_UUID_EQ, UUIDOID, pg::DatumOf<core::Uuid>::make(id))};
-    return scan_one("jobs_pkey", keys.data(), 1, row, sight);
+    return sight == Sight::now ? scan_now(id_scan_, "jobs_pkey", keys.data(), 1, row)
+                               : scan_fresh("jobs_pkey", keys.data(), 1, row);
 }
 
 bool Live::find_key_with(const Key &key, Row &row, Sight sight) {
@@ -87,7 +125,8 @@ bool Live::find_key_with(const Key &key, Row &row, Sight sight) {
         pg::key_equal(2, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.tenant_id)),
         pg::key_equal(3, F_TEXTEQ, TEXTOID,
                       pg::DatumOf<std::string_view>::make(key.idempotency_key))};
-    return scan_one("jobs_dedupe", keys.data(), 3, row, sight);
+    return sight == Sight::now ? scan_now(key_scan_, "jobs_dedupe", keys.data(), 3, row)
+                               : scan_fresh("jobs_dedupe", keys.data(), 3, row);
 }
 
 bool Live::find(const core::Uuid &id, Row &row) {
@@ -102,13 +141,73 @@ bool Live::find_fresh(const Key &key, Row &row) {
     return find_key_with(key, row, Sight::fresh);
 }
 
+core::Place place_of(std::span<const Datum> values) {
+    const auto at = [&](Column column) { return values[static_cast<std::size_t>(column)]; };
+    return {DatumGetInt16(at(Column::priority)),
+            core::Timestamp{DatumGetTimestampTz(at(Column::run_at))},
+            pg::DatumOf<core::Uuid>::read(at(Column::id))};
+}
+
+// The row in the read slot, before it is touched.
+void Live::note_touched() {
+    const std::span<const Datum> values{table_.read_slot()->tts_values,
+                                        static_cast<std::size_t>(kLiveColumns)};
+    const auto queue =
+        pg::DatumOf<std::string_view>::read(values[static_cast<std::size_t>(Column::queue)]);
+    heads::note_touched(RelationGetRelid(table_.relation()), queue, place_of(values));
+}
+
+// A row that was written: it can be claimed, or runs under a lease.
+void Live::note_state(const Row &row) {
+    const Oid relation = RelationGetRelid(table_.relation());
+    const core::Place place = place_of(values_of(row));
+    const auto visible_at = row.optional<core::Timestamp>(Column::visible_at);
+    if (row.state() != core::State::running || !visible_at) {
+        heads::note_claimable(relation, row.queue(), place);
+        return;
+    }
+    const heads::QueueRef queue = heads::find(relation, row.queue());
+    if (!queue.known()) {
+        return;
+    }
+    switch (heads::watch_lease(lease_key(row.id()), queue, place, *visible_at)) {
+        case heads::Watched::until_then:
+            break;
+        case heads::Watched::until_earlier:
+            heads::note_lease_moved(relation, row.id(), *visible_at);
+            break;
+        case heads::Watched::no_room:
+            heads::change_heads(
+                queue, [&](core::Heads &heads) { heads.watch(core::just(place), *visible_at); });
+            break;
+    }
+}
+
 void Live::insert(const Row &row) {
     table_.insert(values_of(row), nulls_of(row));
+    note_state(row);
 }
 
 bool Live::insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *),
                                void *veto_argument) {
-    return table_.insert_unless_taken(values_of(row), nulls_of(row), arbiters, veto, veto_argument);
+    const bool stands =
+        table_.insert_unless_taken(values_of(row), nulls_of(row), arbiters, veto, veto_argument);
+    if (stands) {
+        note_state(row);
+    }
+    return stands;
+}
+
+std::size_t Live::insert_until_taken(std::span<const Row *const> rows, List *arbiters) {
+    pg::Array<RowView> views;
+    for (const Row *row : rows) {
+        views.push({values_of(*row), nulls_of(*row)});
+    }
+    const std::size_t entered = table_.insert_until_taken({views.begin(), views.size()}, arbiters);
+    for (const Row *row : rows.first(entered)) {
+        note_state(*row);
+    }
+    return entered;
 }
 
 bool Live::wait_for_key(const Row &row, List *arbiters) {
@@ -116,7 +215,26 @@ bool Live::wait_for_key(const Row &row, List *arbiters) {
 }
 
 WriteResult Live::update(const Row &row, Wait wait) {
-    return table_.update(tid(), values_of(row), nulls_of(row), wait);
+    note_touched();
+    const WriteResult result = table_.update(tid(), values_of(row), nulls_of(row), wait);
+    if (result == WriteResult::done) {
+        if (row.state() != core::State::running) {
+            heads::note_lease_ended(RelationGetRelid(table_.relation()), row.id());
+        }
+        note_state(row);
+    }
+    return result;
+}
+
+WriteResult Live::remove(Wait wait) {
+    note_touched();
+    const core::Uuid id = pg::DatumOf<core::Uuid>::read(
+        table_.read_slot()->tts_values[static_cast<std::size_t>(Column::id)]);
+    const WriteResult result = table_.remove(tid(), wait);
+    if (result == WriteResult::done) {
+        heads::note_lease_ended(RelationGetRelid(table_.relation()), id);
+    }
+    return result;
 }
 
 WriteResult Live::lock(Row &row) {

@@ -1,8 +1,10 @@
 // The table of live jobs. Owns how a live row is found: by id, by idempotency key. A look-up reads
 // the queue as it is now (SnapshotSelf), at every isolation level and without predicate locks; a
-// row that moves while it is looked for is found by a second look with a fresh MVCC snapshot.
+// row that moves while it is looked for is found by a second look with a fresh MVCC snapshot. Every
+// change of a live row passes here, so here the heads are told of it.
 #pragma once
 
+#include "shmem/layout.hpp"
 #include "store/row.hpp"
 #include "store/table.hpp"
 
@@ -20,8 +22,8 @@ std::optional<Key> key_of(const Row &row);
 class Live {
    public:
     static Live open();
-    void close() { table_.close(); }
-    void release() { table_.release(); }
+    void close();
+    void release();
     Table &table() { return table_; }
 
     // Finds the newest committed (or own) version of the row and reads it into `row`, whose values
@@ -33,6 +35,10 @@ class Live {
 
     // The position of the row that the last look-up, or read(), found.
     ItemPointer tid() { return &table_.read_slot()->tts_tid; }
+    // By what the leases of this table's rows are watched.
+    shmem::LeaseKey lease_key(const core::Uuid &id) const {
+        return {id, MyDatabaseId, RelationGetRelid(table_.relation())};
+    }
     // Whether another transaction is changing or locking the row that the read slot holds, so that
     // a claim would pass it over.
     bool is_taken_by_others();
@@ -42,9 +48,11 @@ class Live {
     void insert(const Row &row);
     bool insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *),
                              void *veto_argument);
+    // See Table::insert_until_taken.
+    std::size_t insert_until_taken(std::span<const Row *const> rows, List *arbiters);
     bool wait_for_key(const Row &row, List *arbiters);
     WriteResult update(const Row &row, Wait wait);
-    WriteResult remove(Wait wait) { return table_.remove(tid(), wait); }
+    WriteResult remove(Wait wait);
     // Locks the found row until the end of the transaction and reads it again.
     WriteResult lock(Row &row);
 
@@ -55,10 +63,18 @@ class Live {
    private:
     enum class Sight { now, fresh };
     bool find_id_with(const core::Uuid &id, Row &row, Sight sight);
+    void note_touched();
+    void note_state(const Row &row);
     bool find_key_with(const Key &key, Row &row, Sight sight);
-    bool scan_one(const char *index_name, ScanKeyData *keys, int count, Row &row, Sight sight);
+    bool scan_now(IndexScanDesc &scan, const char *index_name, ScanKeyData *keys, int count,
+                  Row &row);
+    bool scan_fresh(const char *index_name, ScanKeyData *keys, int count, Row &row);
+    void end_scans();
 
     Table table_;
+    // Kept open from one look-up to the next.
+    IndexScanDesc id_scan_ = nullptr;
+    IndexScanDesc key_scan_ = nullptr;
 };
 
 static_assert(std::is_trivially_destructible_v<Live>);

@@ -21,6 +21,10 @@ void Table::close() {
         result_info_ = nullptr;
         estate_ = nullptr;
     }
+    if (indexes_open_) {
+        indexes_.close();
+        indexes_open_ = false;
+    }
     if (write_slot_ != nullptr) {
         ExecDropSingleTupleTableSlot(write_slot_);
         write_slot_ = nullptr;
@@ -36,19 +40,31 @@ void Table::release() {
     table_close(relation, RowExclusiveLock);
 }
 
+void Table::fill(TupleTableSlot *slot, std::span<const Datum> values, std::span<const bool> nulls) {
+    ExecClearTuple(slot);
+    for (int i = 0; i < columns_; ++i) {
+        slot->tts_values[i] = values[static_cast<std::size_t>(i)];
+        slot->tts_isnull[i] = nulls[static_cast<std::size_t>(i)];
+    }
+    ExecStoreVirtualTuple(slot);
+}
+
 void Table::fill(std::span<const Datum> values, std::span<const bool> nulls) {
     if (write_slot_ == nullptr) {
         write_slot_ = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsVirtual);
     }
-    ExecClearTuple(write_slot_);
-    for (int i = 0; i < columns_; ++i) {
-        write_slot_->tts_values[i] = values[static_cast<std::size_t>(i)];
-        write_slot_->tts_isnull[i] = nulls[static_cast<std::size_t>(i)];
-    }
-    ExecStoreVirtualTuple(write_slot_);
+    fill(write_slot_, values, nulls);
 }
 
-void Table::prepare_indexes() {
+IndexEntries &Table::indexes() {
+    if (!indexes_open_) {
+        indexes_ = IndexEntries::open(relation_);
+        indexes_open_ = true;
+    }
+    return indexes_;
+}
+
+void Table::prepare_executor() {
     if (result_info_ != nullptr) {
         ResetPerTupleExprContext(estate_);
         return;
@@ -61,41 +77,81 @@ void Table::prepare_indexes() {
     MemoryContextSwitchTo(caller);
 }
 
+// Enters the row in the write slot into the indexes.
+void Table::enter(std::span<const Datum> values, std::span<const bool> nulls) {
+    if (indexes().plain()) {
+        indexes_.enter(relation_, values, nulls, &write_slot_->tts_tid);
+        return;
+    }
+    prepare_executor();
+    list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, false,
+                                               nullptr, NIL, false));
+}
+
+bool Table::enter_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
+                               List *arbiters) {
+    if (indexes().plain()) {
+        return indexes_.enter_unless_taken(relation_, values, nulls, &write_slot_->tts_tid,
+                                           arbiters);
+    }
+    prepare_executor();
+    bool conflict = false;
+    list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, true,
+                                               &conflict, arbiters, false));
+    return !conflict;
+}
+
 void Table::insert(std::span<const Datum> values, std::span<const bool> nulls) {
-    prepare_indexes();
     fill(values, nulls);
     table_tuple_insert(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr);
-    if (result_info_->ri_NumIndices > 0) {
-        list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, false,
-                                                   nullptr, NIL, false));
-    }
+    enter(values, nulls);
     CommandCounterIncrement();
 }
 
-List *Table::unique_indexes_on(AttrNumber first_column) {
-    prepare_indexes();
-    List *found = NIL;
-    for (int i = 0; i < result_info_->ri_NumIndices; ++i) {
-        Relation index = result_info_->ri_IndexRelationDescs[i];
-        if (index->rd_index->indisunique && index->rd_index->indkey.values[0] == first_column) {
-            found = lappend_oid(found, RelationGetRelid(index));
-        }
+std::size_t Table::insert_until_taken(std::span<const RowView> rows, List *arbiters) {
+    if (!indexes().plain()) {
+        return 0;
     }
-    return found;
+    auto **slots = static_cast<TupleTableSlot **>(palloc(rows.size() * sizeof(TupleTableSlot *)));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsVirtual);
+        fill(slots[i], rows[i].values, rows[i].nulls);
+    }
+    table_multi_insert(relation_, slots, static_cast<int>(rows.size()), GetCurrentCommandId(true),
+                       0, nullptr);
+    std::size_t entered = 0;
+    while (entered < rows.size() &&
+           indexes_.enter_unless_taken(relation_, rows[entered].values, rows[entered].nulls,
+                                       &slots[entered]->tts_tid, arbiters)) {
+        ++entered;
+    }
+    CommandCounterIncrement();
+    take_back({slots + entered, rows.size() - entered});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        ExecDropSingleTupleTableSlot(slots[i]);
+    }
+    return entered;
+}
+
+// Rows that this command has inserted and nobody has seen.
+void Table::take_back(std::span<TupleTableSlot *> slots) {
+    for (TupleTableSlot *slot : slots) {
+        remove(&slot->tts_tid, Wait::yes);
+    }
+}
+
+List *Table::unique_indexes_on(AttrNumber first_column) {
+    return indexes().unique_on(first_column);
 }
 
 bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                                 List *arbiters, bool (*veto)(void *), void *veto_argument) {
-    prepare_indexes();
     fill(values, nulls);
     const uint32 token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
     table_tuple_insert_speculative(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr,
                                    token);
-    bool conflict = false;
-    list_free(pg::compat::insert_index_entries(result_info_, write_slot_, estate_, false, true,
-                                               &conflict, arbiters, false));
-    const bool vetoed = !conflict && veto != nullptr && veto(veto_argument);
-    const bool stands = !conflict && !vetoed;
+    const bool stands =
+        enter_unless_taken(values, nulls, arbiters) && (veto == nullptr || !veto(veto_argument));
     table_tuple_complete_speculative(relation_, write_slot_, token, stands);
     SpeculativeInsertionLockRelease(GetCurrentTransactionId());
     CommandCounterIncrement();
@@ -104,7 +160,7 @@ bool Table::insert_unless_taken(std::span<const Datum> values, std::span<const b
 
 bool Table::wait_for_key(std::span<const Datum> values, std::span<const bool> nulls,
                          List *arbiters) {
-    prepare_indexes();
+    prepare_executor();
     fill(values, nulls);
     ItemPointerData conflict;
     return pg::compat::check_constraints(result_info_, write_slot_, estate_, &conflict, arbiters);
@@ -121,8 +177,10 @@ WriteResult Table::update(ItemPointer tid, std::span<const Datum> values,
     if (result != TM_Ok) {
         return WriteResult::changed;
     }
-    if (entries != pg::compat::NewIndexEntries::none) {
-        prepare_indexes();
+    if (entries == pg::compat::NewIndexEntries::all && indexes().plain()) {
+        indexes_.enter(relation_, values, nulls, &write_slot_->tts_tid);
+    } else if (entries != pg::compat::NewIndexEntries::none) {
+        prepare_executor();
         // Entered as new: the server's hint about unchanged columns would ask for a range table
         // that a plan has.
         list_free(pg::compat::insert_index_entries(

@@ -7,6 +7,7 @@
 
 #include "pg/compat.hpp"
 #include "pg/datum.hpp"
+#include "store/index_entries.hpp"
 
 namespace x_jobs::store {
 
@@ -15,6 +16,12 @@ enum class Wait { yes, no };
 enum class WriteResult {
     done,
     changed,  // somebody else updated, deleted or (with Wait::no) is holding the row
+};
+
+// The values of one row, which somebody else holds.
+struct RowView {
+    std::span<const Datum> values;
+    std::span<const bool> nulls;
 };
 
 class Table {
@@ -31,6 +38,11 @@ class Table {
 
     // Inserts a row and its index entries.
     void insert(std::span<const Datum> values, std::span<const bool> nulls);
+
+    // Inserts rows, each as long as no index in `arbiters` holds its keys, in their order; the
+    // number of rows that are in. From the first whose keys may be held on nothing is. Rows are
+    // inserted a page at a time: far cheaper than one by one.
+    std::size_t insert_until_taken(std::span<const RowView> rows, List *arbiters);
 
     // Inserts unless an index in `arbiters` (a list of oids) holds its keys already; `veto` is
     // asked once the row's entries stand and before others can rely on it. Answers whether the row
@@ -55,12 +67,21 @@ class Table {
     WriteResult lock(ItemPointer tid);
 
    private:
-    void prepare_indexes();
+    IndexEntries &indexes();
+    void prepare_executor();
+    void enter(std::span<const Datum> values, std::span<const bool> nulls);
+    bool enter_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
+                            List *arbiters);
     void fill(std::span<const Datum> values, std::span<const bool> nulls);
+    void fill(TupleTableSlot *slot, std::span<const Datum> values, std::span<const bool> nulls);
+    void take_back(std::span<TupleTableSlot *> slots);
 
     Relation relation_ = nullptr;
     TupleTableSlot *read_slot_ = nullptr;
     TupleTableSlot *write_slot_ = nullptr;
+    IndexEntries indexes_;
+    bool indexes_open_ = false;
+    // Only for tables with indexes of a kind that IndexEntries does not know, and for waiting.
     EState *estate_ = nullptr;
     ResultRelInfo *result_info_ = nullptr;
     int columns_ = 0;

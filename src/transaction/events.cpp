@@ -1,6 +1,7 @@
 // See events.hpp.
 #include "transaction/events.hpp"
 
+#include "heads/notes.hpp"
 #include "lease/durability.hpp"
 #include "lease/guard.hpp"
 #include "pg/postgres.hpp"
@@ -32,6 +33,8 @@ void on_transaction(XactEvent event, void *) {
             lease::check_guards();
             break;
         case XACT_EVENT_COMMIT:
+            // The rows can be seen from here on.
+            heads::after_commit();
             // Others are woken a little later, when the invalidations of this commit have been sent
             // too: see on_release.
             wake::end_wait();
@@ -39,8 +42,12 @@ void on_transaction(XactEvent event, void *) {
             lease::forget_commit();
             break;
         case XACT_EVENT_ABORT:
+            forget_all();
+            heads::after_abort(wake::wake_waiters);
+            break;
         case XACT_EVENT_PREPARE:
             forget_all();
+            heads::after_prepare();
             break;
         default:
             break;
@@ -60,9 +67,11 @@ void on_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionI
         wake::end_wait();
         wake::forget_subtransaction(own);
         lease::forget_guards_of(own);
+        heads::after_subtransaction_abort(own, wake::wake_waiters);
     } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
         wake::merge_subtransaction(own, parent);
         lease::merge_guards_of(own, parent);
+        heads::merge_subtransaction(own, parent);
     }
 }
 
@@ -72,23 +81,26 @@ void note_statement(const Node *statement) {
     }
 }
 
-bool commits_prepared(const Node *statement) {
-    return IsA(statement, TransactionStmt) &&
-           castNode(TransactionStmt, const_cast<Node *>(statement))->kind ==
-               TRANS_STMT_COMMIT_PREPARED;
+bool ends_prepared(const Node *statement) {
+    if (!IsA(statement, TransactionStmt)) {
+        return false;
+    }
+    const auto kind = castNode(TransactionStmt, const_cast<Node *>(statement))->kind;
+    return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
 }
 
 void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
                 ProcessUtilityContext context, ParamListInfo parameters,
                 QueryEnvironment *environment, DestReceiver *receiver,
                 QueryCompletion *completion) {
-    const bool prepared = commits_prepared(planned->utilityStmt);
+    const bool prepared = ends_prepared(planned->utilityStmt);
     // Before LISTEN takes effect, so that no commit after it finds nobody listening.
     note_statement(planned->utilityStmt);
     auto *next = previous_utility != nullptr ? previous_utility : standard_ProcessUtility;
     next(planned, query, read_only_tree, context, parameters, environment, receiver, completion);
     if (prepared) {
-        wake::after_commit_prepared();
+        heads::after_prepared_end();
+        wake::after_prepared_end();
     }
 }
 

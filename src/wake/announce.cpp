@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "clock/clock.hpp"
+#include "heads/queues.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
 #include "settings/settings.hpp"
@@ -102,7 +103,7 @@ void note_queue_in(SubTransactionId subtransaction, QueueNote added) {
 
 void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     begin_noting();
-    const std::uint64_t hash = queue.empty() ? 0 : queue_hash(queue);
+    const std::uint64_t hash = queue.empty() ? 0 : heads::queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
     note_queue_in(subtransaction, {subtransaction, hash, kept_text(queue), jobs, notify_from});
 }
@@ -213,7 +214,7 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent) {
     }
 }
 
-void after_commit_prepared() {
+void after_prepared_end() {
     wake_waiters(0, INT_MAX);
     if (settings::notify() && has_listeners(true) && notify_queue_has_room()) {
         Async_Notify(kWakeChannel, "");

@@ -30,9 +30,9 @@ void after_commit();
 void forget();
 void forget_subtransaction(unsigned subtransaction);
 void merge_subtransaction(unsigned subtransaction, unsigned parent);
-// A prepared transaction has committed: what it held is not known any more, so every queue is
+// A prepared transaction has ended: what it held is not known any more, so every queue is
 // announced.
-void after_commit_prepared();
+void after_prepared_end();
 
 // Notes that this session listens on a channel; NULL stands for a channel that is not ours.
 void session_listens(const char *channel);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "clock/clock.hpp"
+#include "heads/leases.hpp"
 #include "pg/compat.hpp"
 #include "settings/settings.hpp"
 #include "shmem/layout.hpp"
@@ -39,6 +40,23 @@ bool wake_one(int process, Waiter &waiter) {
     return true;
 }
 
+// One waiter wakes when the next lease lapses, and tells those whom it concerns; the others sleep
+// on.
+bool owns_timer() {
+    shmem::Shared *shared = shmem::pointer();
+    if (shared == nullptr) {
+        return false;
+    }
+    const auto self = static_cast<std::uint32_t>(pg::compat::my_proc_number());
+    std::uint32_t owner = shmem::kNobody;
+    return pg_atomic_compare_exchange_u32(&shared->timer_owner, &owner, self) || owner == self;
+}
+
+void give_timer_back() {
+    auto owner = static_cast<std::uint32_t>(pg::compat::my_proc_number());
+    pg_atomic_compare_exchange_u32(&shmem::pointer()->timer_owner, &owner, shmem::kNobody);
+}
+
 // The wake that this process got and did not use belongs to somebody else who waits for the same
 // queues.
 void pass_on(const Waiter &waiter) {
@@ -53,12 +71,6 @@ void pass_on(const Waiter &waiter) {
 
 }  // namespace
 
-std::uint64_t queue_hash(std::string_view queue) {
-    const auto *bytes = reinterpret_cast<const unsigned char *>(queue.data());
-    return std::max<std::uint64_t>(hash_bytes_extended(bytes, static_cast<int>(queue.size()), 0),
-                                   1);
-}
-
 void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
     Waiter *waiter = own_waiter();
     if (waiter == nullptr) {
@@ -72,7 +84,7 @@ void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
     waiter->queue_count = waiter->any_queue ? 0 : static_cast<int>(queues.size());
     for (int i = 0; i < waiter->queue_count; ++i) {
         waiter->queues[static_cast<std::size_t>(i)] =
-            queue_hash(queues[static_cast<std::size_t>(i)]);
+            heads::queue_hash(queues[static_cast<std::size_t>(i)]);
     }
     pg_atomic_write_u32(&waiter->state, shmem::kWaiting);
     pg_atomic_fetch_add_u32(&shared->waiting, 1);
@@ -85,6 +97,7 @@ void end_wait() {
         return;
     }
     pg_atomic_fetch_sub_u32(&shmem::pointer()->waiting, 1);
+    give_timer_back();
     if (pg_atomic_exchange_u32(&waiter->state, shmem::kIdle) == shmem::kWoken) {
         pass_on(*waiter);
     }
@@ -92,6 +105,9 @@ void end_wait() {
 
 void sleep_until(core::Timestamp latest) {
     Waiter *waiter = own_waiter();
+    if (owns_timer()) {
+        latest = std::min(latest, heads::least_expiry());
+    }
     if (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
         const core::Duration left = std::max(latest - clock::now(), core::Duration::zero());
         const core::Duration span = std::min(left, settings::poll_interval());

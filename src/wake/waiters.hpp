@@ -26,8 +26,4 @@ void sleep_until(core::Timestamp latest);
 // raises nothing.
 void wake_waiters(std::uint64_t queue, int jobs);
 
-// The hash by which queues are compared in shared memory; never 0. Equal hashes of different queues
-// cost a wake.
-std::uint64_t queue_hash(std::string_view queue);
-
 }  // namespace x_jobs::wake

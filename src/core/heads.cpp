@@ -1,0 +1,111 @@
+// See heads.hpp.
+#include "core/heads.hpp"
+
+namespace x_jobs::core {
+
+Heads::Heads() {
+    for (int priority = 0; priority < kPriorities; ++priority) {
+        frontier_[static_cast<std::size_t>(priority)] = lane_begin(priority);
+    }
+    open_.add(kEveryPlace);
+}
+
+void Heads::reset() {
+    lower(kEveryPlace);
+    watched_.clear();
+    watched_until_ = kNever;
+}
+
+int Heads::begin_scan() {
+    for (int i = 0; i < kConcurrentScans; ++i) {
+        Scan &scan = scans_[static_cast<std::size_t>(i)];
+        if (!scan.active) {
+            scan.active = true;
+            scan.opened_meanwhile.clear();
+            return i;
+        }
+    }
+    return kNoScan;
+}
+
+void Heads::abandon_scan(int scan) {
+    if (scan != kNoScan) {
+        scans_[static_cast<std::size_t>(scan)].active = false;
+    }
+}
+
+void Heads::end_scan(int scan, std::span<const PlaceRange> covered, const Left &left) {
+    if (scan == kNoScan) {
+        return;
+    }
+    for (const PlaceRange &range : covered) {
+        open_.subtract(range);
+    }
+    for (const PlaceRange &range :
+         scans_[static_cast<std::size_t>(scan)].opened_meanwhile.ranges()) {
+        open_.add(range);
+    }
+    for (const PlaceRange &range : left.ranges()) {
+        open_.add(range);
+    }
+    abandon_scan(scan);
+}
+
+// Beyond the frontier lies nothing dead, so the rest of the priority is opened at once: the next
+// rows, which mostly come behind this one, then change nothing.
+PlaceRange Heads::widened(const PlaceRange &rows) const {
+    const int priority = rows.begin.priority;
+    if (priority < 0 || priority >= kPriorities || rows.end > lane_end(priority) ||
+        rows.end <= frontier_[static_cast<std::size_t>(priority)]) {
+        return rows;
+    }
+    return {rows.begin, lane_end(priority)};
+}
+
+void Heads::lower(const PlaceRange &rows) {
+    const PlaceRange opened = widened(rows);
+    open_.add(opened);
+    for (Scan &scan : scans_) {
+        if (scan.active) {
+            scan.opened_meanwhile.add(opened);
+        }
+    }
+}
+
+void Heads::pass(const Place &place) {
+    if (place.priority >= 0 && place.priority < kPriorities) {
+        Place &frontier = frontier_[static_cast<std::size_t>(place.priority)];
+        frontier = std::max(frontier, next_place(place));
+    }
+}
+
+void Heads::watch(const PlaceRange &rows, Timestamp due) {
+    watched_.add(rows);
+    watched_until_ = std::min(watched_until_, due);
+}
+
+void Heads::open_due(Timestamp now) {
+    if (watched_until_ > now) {
+        return;
+    }
+    for (const PlaceRange &range : watched_.ranges()) {
+        open_.add(range);
+    }
+    watched_.clear();
+    watched_until_ = kNever;
+}
+
+Timestamp Heads::next_due() const {
+    Timestamp due = watched_until_;
+    for (const PlaceRange &range : open_.ranges()) {
+        // A range that crosses into another priority holds a place of every time.
+        due = std::min(due, range.end.priority > range.begin.priority + 1 ||
+                                    (range.end.priority > range.begin.priority &&
+                                     range.end > lane_begin(range.end.priority))
+                                ? kEver
+                                : range.begin.run_at);
+    }
+    return due;
+}
+
+}  // namespace x_jobs::core

@@ -1,0 +1,253 @@
+// See notes.hpp. The notes live in the transaction's memory; at its end nothing is allocated. Notes
+// of a subtransaction lie behind those of its parents, so only the tail is ever walked.
+#include "heads/notes.hpp"
+
+#include "heads/leases.hpp"
+#include "heads/look.hpp"
+#include "pg/array.hpp"
+#include "pg/function.hpp"
+
+namespace x_jobs::heads {
+
+namespace {
+
+struct QueueNote {
+    SubTransactionId subtransaction;
+    Oid relation;
+    const char *queue;
+    std::uint64_t hash;
+    QueueRef slot;
+    int touched_rows;
+    core::PlaceSet<16> claimable;
+    core::PlaceSet<16> touched;
+};
+
+struct LeaseNote {
+    SubTransactionId subtransaction;
+    shmem::LeaseKey key;
+    // kEver for one that has ended.
+    core::Timestamp expires_at;
+};
+
+pg::Array<QueueNote> queue_notes;
+pg::Array<LeaseNote> lease_notes;
+bool noting = false;
+Oid written_by_hand = InvalidOid;
+
+void begin_noting() {
+    if (!noting) {
+        queue_notes = pg::Array<QueueNote>(TopTransactionContext);
+        lease_notes = pg::Array<LeaseNote>(TopTransactionContext);
+        noting = true;
+    }
+}
+
+QueueNote &note_in(SubTransactionId subtransaction, Oid relation, std::string_view queue) {
+    for (std::size_t i = queue_notes.size(); i > 0; --i) {
+        QueueNote &note = queue_notes[i - 1];
+        if (note.subtransaction != subtransaction) {
+            break;
+        }
+        if (note.relation == relation && queue == note.queue) {
+            return note;
+        }
+    }
+    auto *name = static_cast<char *>(MemoryContextAlloc(TopTransactionContext, queue.size() + 1));
+    std::copy(queue.begin(), queue.end(), name);
+    name[queue.size()] = '\0';
+    QueueNote &note = queue_notes.push(QueueNote{});
+    note.subtransaction = subtransaction;
+    note.relation = relation;
+    note.queue = name;
+    note.hash = queue_hash(queue);
+    note.slot = find(relation, queue);
+    return note;
+}
+
+// A queue may have got its slot after the note was made.
+QueueRef current_slot(const QueueNote &note) {
+    return is_current(note.slot) ? note.slot : find(note.relation, note.queue);
+}
+
+template <int Room>
+void lower(const QueueNote &note, const core::PlaceSet<Room> &places) {
+    if (places.empty()) {
+        return;
+    }
+    change_heads(current_slot(note), [&](core::Heads &heads) {
+        for (const core::PlaceRange &range : places.ranges()) {
+            heads.lower(range);
+        }
+    });
+}
+
+void give_back(const QueueNote &note, void (*wake)(std::uint64_t, int)) {
+    lower(note, note.touched);
+    if (note.touched_rows > 0) {
+        wake(note.hash, note.touched_rows);
+    }
+}
+
+template <typename Note>
+bool ends_with(const pg::Array<Note> &notes, SubTransactionId subtransaction) {
+    return !notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction;
+}
+
+void note_lease(Oid relation, const core::Uuid &id, core::Timestamp expires_at) {
+    if (shmem::pointer() == nullptr) {
+        return;
+    }
+    begin_noting();
+    lease_notes.push(
+        {GetCurrentSubTransactionId(), shmem::LeaseKey{id, MyDatabaseId, relation}, expires_at});
+}
+
+void open_after_writing_by_hand() {
+    if (OidIsValid(written_by_hand)) {
+        open_everything(written_by_hand);
+        written_by_hand = InvalidOid;
+    }
+}
+
+}  // namespace
+
+void note_claimable(Oid relation, std::string_view queue, const core::Place &place) {
+    if (shmem::pointer() == nullptr) {
+        return;
+    }
+    begin_noting();
+    note_in(GetCurrentSubTransactionId(), relation, queue).claimable.add(core::just(place));
+}
+
+void note_touched(Oid relation, std::string_view queue, const core::Place &place) {
+    if (shmem::pointer() == nullptr) {
+        return;
+    }
+    begin_noting();
+    QueueNote &note = note_in(GetCurrentSubTransactionId(), relation, queue);
+    note.touched.add(core::just(place));
+    ++note.touched_rows;
+}
+
+void note_lease_ended(Oid relation, const core::Uuid &id) {
+    note_lease(relation, id, core::kEver);
+}
+
+void note_lease_moved(Oid relation, const core::Uuid &id, core::Timestamp expires_at) {
+    note_lease(relation, id, expires_at);
+}
+
+void note_written_by_hand(Oid relation) {
+    written_by_hand = relation;
+}
+
+core::PlaceSet<16> own_claimable(Oid relation, std::string_view queue) {
+    core::PlaceSet<16> places;
+    if (!noting) {
+        return places;
+    }
+    for (const QueueNote &note : queue_notes) {
+        if (note.relation == relation && queue == note.queue) {
+            for (const core::PlaceRange &range : note.claimable.ranges()) {
+                places.add(range);
+            }
+            // What a rolled-back savepoint touched is open again; what stands is the transaction's.
+        }
+    }
+    return places;
+}
+
+bool may_close() {
+    return !OidIsValid(written_by_hand);
+}
+
+void after_commit() {
+    open_after_writing_by_hand();
+    if (!noting) {
+        return;
+    }
+    noting = false;
+    for (const QueueNote &note : queue_notes) {
+        lower(note, note.claimable);
+    }
+    for (const LeaseNote &note : lease_notes) {
+        if (note.expires_at == core::kEver) {
+            forget_lease(note.key);
+        } else {
+            renew_lease(note.key, note.expires_at);
+        }
+    }
+}
+
+void after_abort(void (*wake)(std::uint64_t, int)) {
+    abandon_looks();
+    open_after_writing_by_hand();
+    if (!noting) {
+        return;
+    }
+    noting = false;
+    for (const QueueNote &note : queue_notes) {
+        give_back(note, wake);
+    }
+}
+
+void after_prepare() {
+    noting = false;
+    open_after_writing_by_hand();
+}
+
+void after_subtransaction_abort(unsigned subtransaction, void (*wake)(std::uint64_t, int)) {
+    abandon_looks();
+    if (!noting) {
+        return;
+    }
+    while (ends_with(queue_notes, subtransaction)) {
+        give_back(queue_notes.pop(), wake);
+    }
+    while (ends_with(lease_notes, subtransaction)) {
+        lease_notes.pop();
+    }
+}
+
+void merge_subtransaction(unsigned subtransaction, unsigned parent) {
+    if (!noting) {
+        return;
+    }
+    while (ends_with(queue_notes, subtransaction)) {
+        const QueueNote note = queue_notes.pop();
+        QueueNote &onto = note_in(parent, note.relation, note.queue);
+        for (const core::PlaceRange &range : note.claimable.ranges()) {
+            onto.claimable.add(range);
+        }
+        for (const core::PlaceRange &range : note.touched.ranges()) {
+            onto.touched.add(range);
+        }
+        onto.touched_rows += note.touched_rows;
+    }
+    for (std::size_t i = lease_notes.size();
+         i > 0 && lease_notes[i - 1].subtransaction == subtransaction; --i) {
+        lease_notes[i - 1].subtransaction = parent;
+    }
+}
+
+void after_prepared_end() {
+    open_everything(InvalidOid);
+}
+
+namespace {
+
+// The trigger on the table of live jobs. The library's own writes do not fire it.
+Datum written_by_hand_trigger(pg::Call call) {
+    if (!CALLED_AS_TRIGGER(call.info)) {
+        elog(ERROR, "written_by_hand is a trigger function");
+    }
+    const auto *data = reinterpret_cast<TriggerData *>(call.info->context);
+    note_written_by_hand(RelationGetRelid(data->tg_relation));
+    return PointerGetDatum(nullptr);
+}
+
+}  // namespace
+
+X_JOBS_SQL_FUNCTION(x_jobs_written_by_hand, written_by_hand_trigger)
+
+}  // namespace x_jobs::heads

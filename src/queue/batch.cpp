@@ -1,0 +1,136 @@
+// See batch.hpp.
+#include "queue/batch.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "store/queues.hpp"
+
+namespace x_jobs::queue {
+
+namespace {
+
+using store::Column;
+using store::Row;
+
+// How many rows go in together: what a page-wise insert gains is gained long before.
+constexpr std::size_t kTogether = 500;
+
+auto sort_key(const Request &request) {
+    const Row &row = request.row;
+    return std::tuple{row.get<std::string_view>(Column::tenant_id),
+                      row.get<std::string_view>(Column::name),
+                      row.optional<std::string_view>(Column::idempotency_key)};
+}
+
+bool same_key(const Request &one, const Request &other) {
+    return !one.row.raw(Column::idempotency_key).is_null && sort_key(one) == sort_key(other);
+}
+
+class Batch {
+   public:
+    explicit Batch(pg::Array<Request *> &requests) : requests_(requests) {
+        live_ = store::Live::open();
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            answers_.push({});
+        }
+    }
+
+    void add(std::size_t number);
+    // Inserts those that wait to go in together.
+    void flush();
+    void close() { live_.close(); }
+    const pg::Array<Enqueued> &answers() const { return answers_; }
+
+   private:
+    void know_queue(const Request &request);
+    bool goes_together(const Request &request);
+
+    pg::Array<Request *> &requests_;
+    pg::Array<Enqueued> answers_;
+    pg::Array<std::size_t> together_;
+    std::string_view queue_;
+    store::Live live_;
+};
+
+void Batch::know_queue(const Request &request) {
+    if (queue_.empty() || queue_ != request.row.queue()) {
+        queue_ = request.row.queue();
+        store::ensure_queue(queue_);
+    }
+}
+
+// Not beside a request of the same key, which has to find it; and a caller's own id is looked for
+// in the history too.
+bool Batch::goes_together(const Request &request) {
+    return !request.has_own_id &&
+           (together_.empty() || !same_key(*requests_[together_[together_.size() - 1]], request));
+}
+
+void Batch::add(std::size_t number) {
+    Request &request = *requests_[number];
+    know_queue(request);
+    Row holder;
+    const bool held = is_held(live_, request, holder);
+    const auto answer =
+        held && !request.has_own_id ? answer_at_once(request, holder) : std::nullopt;
+    if (answer) {
+        answers_[number] = *answer;
+        return;
+    }
+    if (!held && goes_together(request)) {
+        together_.push(number);
+        if (together_.size() == kTogether) {
+            flush();
+        }
+        return;
+    }
+    // It may have to wait for somebody, so those before it must stand.
+    flush();
+    answers_[number] = enqueue_one(live_, request);
+}
+
+void Batch::flush() {
+    if (together_.size() > 1) {
+        pg::Array<const Row *> rows;
+        for (const std::size_t number : together_) {
+            rows.push(&requests_[number]->row);
+        }
+        const std::size_t entered =
+            live_.insert_until_taken({rows.begin(), rows.size()}, live_.key_arbiters());
+        for (std::size_t i = 0; i < entered; ++i) {
+            answers_[together_[i]] = inserted(*requests_[together_[i]]);
+        }
+        // Somebody came in between: from there on one by one, each waiting for who holds its key.
+        for (std::size_t i = entered; i < together_.size(); ++i) {
+            answers_[together_[i]] = enqueue_one(live_, *requests_[together_[i]]);
+        }
+    } else if (together_.size() == 1) {
+        answers_[together_[0]] = enqueue_one(live_, *requests_[together_[0]]);
+    }
+    together_.clear();
+}
+
+}  // namespace
+
+pg::Array<Enqueued> enqueue_all(pg::Array<Request *> &requests) {
+    pg::Array<std::size_t> order;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        order.push(i);
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+        const auto left = sort_key(*requests[one]);
+        const auto right = sort_key(*requests[other]);
+        return left != right ? left < right : one < other;
+    });
+    Batch batch(requests);
+    for (const std::size_t number : order) {
+        CHECK_FOR_INTERRUPTS();
+        batch.add(number);
+    }
+    batch.flush();
+    batch.close();
+    return batch.answers();
+}
+
+}  // namespace x_jobs::queue

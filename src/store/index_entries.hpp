@@ -1,0 +1,47 @@
+// Entering a row into the indexes of its table without the executor, whose preparations (an
+// expression compiled for each predicate, an executor state) would cost more than the entries. It
+// knows B-trees on plain columns, without a predicate or with one of the form NOT column; a table
+// with any other index is left to the executor (see Table).
+#pragma once
+
+#include <span>
+
+#include "pg/array.hpp"
+
+namespace x_jobs::store {
+
+class IndexEntries {
+   public:
+    // Opens the table's indexes; `plain` tells whether every one is of a known kind.
+    static IndexEntries open(Relation relation);
+    void close();
+    bool plain() const { return plain_; }
+
+    // Enters the row at `tid` into every index that takes it, and waits where a unique index holds
+    // its key already.
+    void enter(Relation relation, std::span<const Datum> values, std::span<const bool> nulls,
+               ItemPointer tid);
+    // The same, but a unique index in `arbiters` (a list of oids) that may hold the key is not
+    // waited for: false, and the row must be taken back. The arbiters come first.
+    bool enter_unless_taken(Relation relation, std::span<const Datum> values,
+                            std::span<const bool> nulls, ItemPointer tid, const List *arbiters);
+
+    // The unique indexes whose first column is the given one.
+    List *unique_on(AttrNumber first_column) const;
+
+   private:
+    struct Index {
+        Relation relation;
+        // The column that keeps a row out while it is true; 0 for none.
+        AttrNumber unless;
+    };
+
+    bool enter_one(Relation relation, const Index &index, std::span<const Datum> values,
+                   std::span<const bool> nulls, ItemPointer tid, IndexUniqueCheck check);
+
+    pg::Array<Index> indexes_;
+    IndexInfo *info_ = nullptr;
+    bool plain_ = true;
+};
+
+}  // namespace x_jobs::store

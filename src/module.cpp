@@ -4,6 +4,7 @@
 #include "shmem/layout.hpp"
 #include "store/mirror.hpp"
 #include "transaction/events.hpp"
+#include "wake/waiters.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -20,6 +21,7 @@ void _PG_init(void) {
     }
     // The mirrors before the events, whose callbacks read them.
     x_jobs::store::mirror::initialise();
+    x_jobs::wake::initialise();
     x_jobs::transaction::initialise();
 }
 

@@ -89,7 +89,7 @@ void Heads::open_due(Timestamp now) {
         return;
     }
     for (const PlaceRange &range : watched_.ranges()) {
-        open_.add(range);
+        lower(range);
     }
     watched_.clear();
     watched_until_ = kNever;

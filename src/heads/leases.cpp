@@ -18,20 +18,33 @@ LeasePartition &partition(int number) {
     return shmem::pointer()->leases[static_cast<std::size_t>(number)];
 }
 
-void lower_to(pg_atomic_uint64 *least, core::Timestamp instant) {
+void (*tell_earlier)() = nullptr;
+
+// False when it was as low already.
+bool lower_to(pg_atomic_uint64 *least, core::Timestamp instant) {
     std::uint64_t seen = pg_atomic_read_u64(least);
-    while (static_cast<std::int64_t>(seen) > instant.micros &&
-           !pg_atomic_compare_exchange_u64(least, &seen, stored(instant))) {
+    while (static_cast<std::int64_t>(seen) > instant.micros) {
+        if (pg_atomic_compare_exchange_u64(least, &seen, stored(instant))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whoever sleeps until the earliest end may have read the value before.
+void lower_shared(core::Timestamp instant) {
+    if (lower_to(&shmem::pointer()->least_expiry, instant) && tell_earlier != nullptr) {
+        tell_earlier();
     }
 }
 
 void lower_least(LeasePartition &owner, core::Timestamp instant) {
     lower_to(&owner.least_expiry, instant);
-    lower_to(&shmem::pointer()->least_expiry, instant);
+    lower_shared(instant);
 }
 
 // Removes what has lapsed from the partition and opens its places.
-void open_lapsed_of(int number, core::Timestamp now, void (*wake)(std::uint64_t, int)) {
+void open_lapsed_of(int number, core::Timestamp now, Wake wake) {
     LeasePartition &owner = partition(number);
     LWLockAcquire(owner.lock, LW_EXCLUSIVE);
     core::Timestamp least = core::kNever;
@@ -45,7 +58,7 @@ void open_lapsed_of(int number, core::Timestamp now, void (*wake)(std::uint64_t,
         const QueueRef queue{lease->slot, lease->generation};
         const core::PlaceRange lapsed = core::just(lease->place);
         if (change_heads(queue, [&](core::Heads &heads) { heads.lower(lapsed); })) {
-            wake(slot_of(queue).name_hash, 1);
+            wake(lease->key.database, slot_of(queue).name_hash, 1);
         }
         hash_search(shmem::lease_table(number), &lease->key, HASH_REMOVE, nullptr);
     }
@@ -55,8 +68,8 @@ void open_lapsed_of(int number, core::Timestamp now, void (*wake)(std::uint64_t,
 
 }  // namespace
 
-Watched watch_lease(const LeaseKey &key, QueueRef queue, const core::Place &place,
-                    core::Timestamp expires_at) {
+Watched watch_lease(const LeaseKey &key, std::int64_t claim, QueueRef queue,
+                    const core::Place &place, core::Timestamp expires_at) {
     const int number = partition_of(key);
     LeasePartition &owner = partition(number);
     LWLockAcquire(owner.lock, LW_EXCLUSIVE);
@@ -65,12 +78,13 @@ Watched watch_lease(const LeaseKey &key, QueueRef queue, const core::Place &plac
     auto *lease = static_cast<Lease *>(
         hash_search(shmem::lease_table(number), &key, HASH_ENTER_NULL, &known));
     if (lease != nullptr) {
-        const bool earlier = known && is_current({lease->slot, lease->generation}) &&
-                             lease->expires_at <= expires_at;
+        const bool of_this_claim =
+            known && lease->claim == claim && is_current({lease->slot, lease->generation});
+        lease->claim = claim;
         lease->slot = queue.slot;
         lease->generation = queue.generation;
         lease->place = place;
-        if (!earlier) {
+        if (!of_this_claim || expires_at < lease->expires_at) {
             lease->expires_at = expires_at;
             lower_least(owner, expires_at);
         }
@@ -80,31 +94,32 @@ Watched watch_lease(const LeaseKey &key, QueueRef queue, const core::Place &plac
     return watched;
 }
 
-void renew_lease(const LeaseKey &key, core::Timestamp expires_at) {
-    if (shmem::pointer() == nullptr) {
-        return;
-    }
+void renew_lease(const LeaseKey &key, std::int64_t claim, core::Timestamp expires_at) {
     const int number = partition_of(key);
     LeasePartition &owner = partition(number);
     LWLockAcquire(owner.lock, LW_EXCLUSIVE);
     auto *lease =
         static_cast<Lease *>(hash_search(shmem::lease_table(number), &key, HASH_FIND, nullptr));
-    if (lease != nullptr) {
+    if (lease != nullptr && lease->claim == claim) {
         lease->expires_at = expires_at;
         lower_least(owner, expires_at);
     }
     LWLockRelease(owner.lock);
 }
 
-void forget_lease(const LeaseKey &key) {
-    if (shmem::pointer() == nullptr) {
-        return;
-    }
+void forget_lease(const LeaseKey &key, std::int64_t claim) {
     const int number = partition_of(key);
-    LeasePartition &owner = partition(number);
-    LWLockAcquire(owner.lock, LW_EXCLUSIVE);
-    hash_search(shmem::lease_table(number), &key, HASH_REMOVE, nullptr);
-    LWLockRelease(owner.lock);
+    LWLockAcquire(partition(number).lock, LW_EXCLUSIVE);
+    const auto *lease =
+        static_cast<Lease *>(hash_search(shmem::lease_table(number), &key, HASH_FIND, nullptr));
+    if (lease != nullptr && lease->claim == claim) {
+        hash_search(shmem::lease_table(number), &key, HASH_REMOVE, nullptr);
+    }
+    LWLockRelease(partition(number).lock);
+}
+
+void tell_of_earlier_lease(void (*tell)()) {
+    tell_earlier = tell;
 }
 
 core::Timestamp least_expiry() {
@@ -112,7 +127,7 @@ core::Timestamp least_expiry() {
     return shared == nullptr ? core::kNever : instant(&shared->least_expiry);
 }
 
-void open_lapsed(core::Timestamp now, void (*wake)(std::uint64_t, int)) {
+void open_lapsed(core::Timestamp now, Wake wake) {
     shmem::Shared *shared = shmem::pointer();
     if (shared == nullptr || least_expiry() > now) {
         return;
@@ -124,7 +139,7 @@ void open_lapsed(core::Timestamp now, void (*wake)(std::uint64_t, int)) {
         if (instant(&partition(number).least_expiry) <= now) {
             open_lapsed_of(number, now, wake);
         }
-        lower_to(&shared->least_expiry, instant(&partition(number).least_expiry));
+        lower_shared(instant(&partition(number).least_expiry));
     }
 }
 

@@ -14,18 +14,23 @@ enum class Watched {
     no_room,
 };
 
-Watched watch_lease(const shmem::LeaseKey &key, QueueRef queue, const core::Place &place,
-                    core::Timestamp expires_at);
-// Moves the end of a watched lease; after the commit of its renewal.
-void renew_lease(const shmem::LeaseKey &key, core::Timestamp expires_at);
-// After the commit of a settle.
-void forget_lease(const shmem::LeaseKey &key);
+// Watches the lease of the claim with the given ordinal.
+Watched watch_lease(const shmem::LeaseKey &key, std::int64_t claim, QueueRef queue,
+                    const core::Place &place, core::Timestamp expires_at);
+// Moves the end of a watched lease; after the commit of its renewal. Another claim's stays as it
+// is.
+void renew_lease(const shmem::LeaseKey &key, std::int64_t claim, core::Timestamp expires_at);
+// After the commit of a settle. Another claim's stays as it is.
+void forget_lease(const shmem::LeaseKey &key, std::int64_t claim);
 
 // The earliest instant at which a watched lease may lapse.
 core::Timestamp least_expiry();
 
-// Opens the places of the leases that have lapsed, and calls `wake` with each one's queue. At the
-// cost of one read when there is none.
-void open_lapsed(core::Timestamp now, void (*wake)(std::uint64_t queue_hash, int jobs));
+// Opens the places of the leases that have lapsed, of every database, and wakes their queues. At
+// the cost of one read when there is none.
+void open_lapsed(core::Timestamp now, Wake wake);
+
+// Who is to be told when a lease comes in that ends earlier than all others; called once.
+void tell_of_earlier_lease(void (*tell)());
 
 }  // namespace x_jobs::heads

@@ -25,6 +25,7 @@ struct QueueNote {
 struct LeaseNote {
     SubTransactionId subtransaction;
     shmem::LeaseKey key;
+    std::int64_t claim;
     // kEver for one that has ended.
     core::Timestamp expires_at;
 };
@@ -81,11 +82,32 @@ void lower(const QueueNote &note, const core::PlaceSet<Room> &places) {
     });
 }
 
-void give_back(const QueueNote &note, void (*wake)(std::uint64_t, int)) {
+void give_back(const QueueNote &note, Wake wake) {
     lower(note, note.touched);
     if (note.touched_rows > 0) {
-        wake(note.hash, note.touched_rows);
+        wake(MyDatabaseId, note.hash, note.touched_rows);
     }
+}
+
+// The note of the subtransaction and the queue among those that lie just below `end`.
+QueueNote *note_below(std::size_t end, SubTransactionId subtransaction, const QueueNote &like) {
+    for (std::size_t i = end; i > 0 && queue_notes[i - 1].subtransaction == subtransaction; --i) {
+        QueueNote &note = queue_notes[i - 1];
+        if (note.relation == like.relation && std::strcmp(note.queue, like.queue) == 0) {
+            return &note;
+        }
+    }
+    return nullptr;
+}
+
+void join(QueueNote &onto, const QueueNote &note) {
+    for (const core::PlaceRange &range : note.claimable.ranges()) {
+        onto.claimable.add(range);
+    }
+    for (const core::PlaceRange &range : note.touched.ranges()) {
+        onto.touched.add(range);
+    }
+    onto.touched_rows += note.touched_rows;
 }
 
 template <typename Note>
@@ -93,13 +115,14 @@ bool ends_with(const pg::Array<Note> &notes, SubTransactionId subtransaction) {
     return !notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction;
 }
 
-void note_lease(Oid relation, const core::Uuid &id, core::Timestamp expires_at) {
+void note_lease(Oid relation, const core::Uuid &id, std::int64_t claim,
+                core::Timestamp expires_at) {
     if (shmem::pointer() == nullptr) {
         return;
     }
     begin_noting();
     lease_notes.push(
-        {GetCurrentSubTransactionId(), shmem::LeaseKey{id, MyDatabaseId, relation}, expires_at});
+        {GetCurrentSubTransactionId(), {id, MyDatabaseId, relation}, claim, expires_at});
 }
 
 void open_after_writing_by_hand() {
@@ -129,12 +152,13 @@ void note_touched(Oid relation, std::string_view queue, const core::Place &place
     ++note.touched_rows;
 }
 
-void note_lease_ended(Oid relation, const core::Uuid &id) {
-    note_lease(relation, id, core::kEver);
+void note_lease_ended(Oid relation, const core::Uuid &id, std::int64_t claim) {
+    note_lease(relation, id, claim, core::kEver);
 }
 
-void note_lease_moved(Oid relation, const core::Uuid &id, core::Timestamp expires_at) {
-    note_lease(relation, id, expires_at);
+void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
+                      core::Timestamp expires_at) {
+    note_lease(relation, id, claim, expires_at);
 }
 
 void note_written_by_hand(Oid relation) {
@@ -151,7 +175,6 @@ core::PlaceSet<16> own_claimable(Oid relation, std::string_view queue) {
             for (const core::PlaceRange &range : note.claimable.ranges()) {
                 places.add(range);
             }
-            // What a rolled-back savepoint touched is open again; what stands is the transaction's.
         }
     }
     return places;
@@ -172,14 +195,14 @@ void after_commit() {
     }
     for (const LeaseNote &note : lease_notes) {
         if (note.expires_at == core::kEver) {
-            forget_lease(note.key);
+            forget_lease(note.key, note.claim);
         } else {
-            renew_lease(note.key, note.expires_at);
+            renew_lease(note.key, note.claim, note.expires_at);
         }
     }
 }
 
-void after_abort(void (*wake)(std::uint64_t, int)) {
+void after_abort(Wake wake) {
     abandon_looks();
     open_after_writing_by_hand();
     if (!noting) {
@@ -196,7 +219,7 @@ void after_prepare() {
     open_after_writing_by_hand();
 }
 
-void after_subtransaction_abort(unsigned subtransaction, void (*wake)(std::uint64_t, int)) {
+void after_subtransaction_abort(unsigned subtransaction, Wake wake) {
     abandon_looks();
     if (!noting) {
         return;
@@ -213,16 +236,24 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent) {
     if (!noting) {
         return;
     }
-    while (ends_with(queue_notes, subtransaction)) {
-        const QueueNote note = queue_notes.pop();
-        QueueNote &onto = note_in(parent, note.relation, note.queue);
-        for (const core::PlaceRange &range : note.claimable.ranges()) {
-            onto.claimable.add(range);
+    std::size_t first = queue_notes.size();
+    while (first > 0 && queue_notes[first - 1].subtransaction == subtransaction) {
+        --first;
+    }
+    // Into the parent's note of the same queue where it has one, which lies just below; else it
+    // becomes the parent's.
+    std::size_t kept = first;
+    for (std::size_t i = first; i < queue_notes.size(); ++i) {
+        if (QueueNote *onto = note_below(first, parent, queue_notes[i])) {
+            join(*onto, queue_notes[i]);
+        } else {
+            queue_notes[kept] = queue_notes[i];
+            queue_notes[kept].subtransaction = parent;
+            ++kept;
         }
-        for (const core::PlaceRange &range : note.touched.ranges()) {
-            onto.touched.add(range);
-        }
-        onto.touched_rows += note.touched_rows;
+    }
+    while (queue_notes.size() > kept) {
+        queue_notes.pop();
     }
     for (std::size_t i = lease_notes.size();
          i > 0 && lease_notes[i - 1].subtransaction == subtransaction; --i) {

@@ -12,8 +12,10 @@ namespace x_jobs::heads {
 void note_claimable(Oid relation, std::string_view queue, const core::Place &place);
 // Before the row is touched.
 void note_touched(Oid relation, std::string_view queue, const core::Place &place);
-void note_lease_ended(Oid relation, const core::Uuid &id);
-void note_lease_moved(Oid relation, const core::Uuid &id, core::Timestamp expires_at);
+// Of the claim with that ordinal.
+void note_lease_ended(Oid relation, const core::Uuid &id, std::int64_t claim);
+void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
+                      core::Timestamp expires_at);
 // Somebody writes the table with statements of their own: nobody knows what becomes claimable.
 void note_written_by_hand(Oid relation);
 
@@ -25,10 +27,9 @@ bool may_close();
 // Transaction events, called by transaction/events only; none raises. `wake` is called for each
 // queue whose rows are free again, with the number of them.
 void after_commit();
-void after_abort(void (*wake)(std::uint64_t queue_hash, int jobs));
+void after_abort(Wake wake);
 void after_prepare();
-void after_subtransaction_abort(unsigned subtransaction,
-                                void (*wake)(std::uint64_t queue_hash, int jobs));
+void after_subtransaction_abort(unsigned subtransaction, Wake wake);
 void merge_subtransaction(unsigned subtransaction, unsigned parent);
 // COMMIT PREPARED and ROLLBACK PREPARED: what the transaction held is not known any more.
 void after_prepared_end();

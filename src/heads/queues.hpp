@@ -14,6 +14,9 @@ struct QueueRef {
     bool known() const { return slot >= 0; }
 };
 
+// Wakes those who wait for a queue, by its hash, whose jobs have become free. Must not raise.
+using Wake = void (*)(Oid database, std::uint64_t queue, int jobs);
+
 // The hash by which queues are compared where they wait; never 0. Equal hashes of different queues
 // cost a wake.
 std::uint64_t queue_hash(std::string_view queue);

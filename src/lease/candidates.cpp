@@ -184,7 +184,7 @@ void Candidates::leave_open() {
 void Candidates::leave_running(const store::Row &row, core::Timestamp expires_at) {
     heads::Trail &trail = last_->trail;
     if (last_->look.queue.known() &&
-        heads::watch_lease(live_->lease_key(row.id()), last_->look.queue, last_place_,
+        heads::watch_lease(live_->lease_key(row.id()), row.claim(), last_->look.queue, last_place_,
                            expires_at) == heads::Watched::no_room) {
         trail.unwatched.add(core::just(last_place_));
         trail.unwatched_until = std::min(trail.unwatched_until, expires_at);

@@ -208,16 +208,17 @@ void claim_waiting(const ClaimRequest &request, Claimer &claimer) {
     const std::span<const std::string_view> queues{request.queues.begin(), request.queues.size()};
     wake::begin_wait(queues,
                      request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
+    Look look;
     for (;;) {
         store::mirror::refresh();
-        const Look look = claimer.look();
+        look = claimer.look();
         // A look that ended rows has written: its transaction must not be kept open by a sleep.
         if (look.taken + look.buried + look.expired > 0 || clock::now() >= deadline) {
             break;
         }
         wake::sleep_until(std::min(deadline, look.next));
     }
-    wake::end_wait();
+    wake::end_wait(look.next);
 }
 
 }  // namespace

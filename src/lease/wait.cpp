@@ -73,10 +73,11 @@ pg::Array<std::string_view> kept(const pg::Array<std::string_view> &queues, Memo
 void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp deadline,
                     MemoryContext round) {
     wake::begin_wait({queues.begin(), queues.size()}, wake::Appetite::every_job);
+    Sight sight{};
     for (;;) {
         store::mirror::refresh();
         MemoryContext caller = MemoryContextSwitchTo(round);
-        const Sight sight = look(queues);
+        sight = look(queues);
         MemoryContextSwitchTo(caller);
         MemoryContextReset(round);
         if (sight.work || clock::now() >= deadline) {
@@ -86,7 +87,7 @@ void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp d
         InvalidateCatalogSnapshot();
         wake::sleep_until(std::min(deadline, sight.next));
     }
-    wake::end_wait();
+    wake::end_wait(sight.next);
 }
 
 void wait(pg::Call call) {

@@ -18,9 +18,9 @@ constexpr std::size_t kTogether = 500;
 
 auto sort_key(const Request &request) {
     const Row &row = request.row;
-    return std::tuple{row.get<std::string_view>(Column::tenant_id),
+    return std::tuple{row.optional<std::string_view>(Column::idempotency_key),
                       row.get<std::string_view>(Column::name),
-                      row.optional<std::string_view>(Column::idempotency_key)};
+                      row.get<std::string_view>(Column::tenant_id)};
 }
 
 bool same_key(const Request &one, const Request &other) {
@@ -45,11 +45,15 @@ class Batch {
    private:
     void know_queue(const Request &request);
     bool goes_together(const Request &request);
+    void insert_together();
 
     pg::Array<Request *> &requests_;
     pg::Array<Enqueued> answers_;
     pg::Array<std::size_t> together_;
     std::string_view queue_;
+    // Whether keys are looked for before they are inserted.
+    bool looks_first_ = true;
+    bool found_any_ = false;
     store::Live live_;
 };
 
@@ -71,7 +75,13 @@ void Batch::add(std::size_t number) {
     Request &request = *requests_[number];
     know_queue(request);
     Row holder;
-    const bool held = is_held(live_, request, holder);
+    const bool held = looks_first_ && is_held(live_, request, holder);
+    if (!held && !found_any_) {
+        // A batch whose first key is new is mostly new altogether, and the indexes tell of the
+        // rest.
+        looks_first_ = false;
+    }
+    found_any_ = found_any_ || held;
     const auto answer =
         held && !request.has_own_id ? answer_at_once(request, holder) : std::nullopt;
     if (answer) {
@@ -90,21 +100,38 @@ void Batch::add(std::size_t number) {
     answers_[number] = enqueue_one(live_, request);
 }
 
+// In the order in which they came, which is that of their ids and of the claims to come; only the
+// keys are entered in the order of the keys.
+void Batch::insert_together() {
+    pg::Array<std::size_t> numbers;
+    for (const std::size_t number : together_) {
+        numbers.push(number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    pg::Array<const Row *> rows;
+    for (const std::size_t number : numbers) {
+        rows.push(&requests_[number]->row);
+    }
+    pg::Array<std::size_t> order;
+    for (const std::size_t number : together_) {
+        const auto *at = std::lower_bound(numbers.begin(), numbers.end(), number);
+        order.push(static_cast<std::size_t>(at - numbers.begin()));
+    }
+    const std::size_t entered = live_.insert_until_taken(
+        {rows.begin(), rows.size()}, {order.begin(), order.size()}, live_.key_arbiters());
+    for (std::size_t i = 0; i < entered; ++i) {
+        answers_[together_[i]] = inserted(*requests_[together_[i]]);
+    }
+    // Somebody has one of the keys: from there on one by one, each waiting for who holds its key.
+    for (std::size_t i = entered; i < together_.size(); ++i) {
+        looks_first_ = found_any_ = true;
+        answers_[together_[i]] = enqueue_one(live_, *requests_[together_[i]]);
+    }
+}
+
 void Batch::flush() {
     if (together_.size() > 1) {
-        pg::Array<const Row *> rows;
-        for (const std::size_t number : together_) {
-            rows.push(&requests_[number]->row);
-        }
-        const std::size_t entered =
-            live_.insert_until_taken({rows.begin(), rows.size()}, live_.key_arbiters());
-        for (std::size_t i = 0; i < entered; ++i) {
-            answers_[together_[i]] = inserted(*requests_[together_[i]]);
-        }
-        // Somebody came in between: from there on one by one, each waiting for who holds its key.
-        for (std::size_t i = entered; i < together_.size(); ++i) {
-            answers_[together_[i]] = enqueue_one(live_, *requests_[together_[i]]);
-        }
+        insert_together();
     } else if (together_.size() == 1) {
         answers_[together_[0]] = enqueue_one(live_, *requests_[together_[0]]);
     }

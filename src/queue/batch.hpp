@@ -1,4 +1,4 @@
-// Many requests at once. They are inserted in the order of (tenant, name, key), so that two batches
+// Many requests at once. They are inserted in the order of (key, name, tenant), so that two batches
 // with keys in common wait for each other in one direction only; neighbours that nobody is in the
 // way of go in together.
 #pragma once

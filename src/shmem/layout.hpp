@@ -68,6 +68,8 @@ struct LeaseKey {
 
 struct Lease {
     LeaseKey key;
+    // The ordinal of the claim that holds it.
+    std::int64_t claim;
     int slot;
     std::uint64_t generation;
     core::Place place;

@@ -1,6 +1,8 @@
 // See index_entries.hpp.
 #include "store/index_entries.hpp"
 
+#include <algorithm>
+
 #include "pg/compat.hpp"
 
 namespace x_jobs::store {
@@ -87,32 +89,28 @@ bool IndexEntries::enter_one(Relation relation, const Index &index, std::span<co
 
 void IndexEntries::enter(Relation relation, std::span<const Datum> values,
                          std::span<const bool> nulls, ItemPointer tid) {
-    for (const Index &index : indexes_) {
-        const bool unique = index.relation->rd_index->indisunique;
-        enter_one(relation, index, values, nulls, tid, unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO);
-    }
+    enter_others(relation, values, nulls, tid, NIL);
 }
 
-bool IndexEntries::enter_unless_taken(Relation relation, std::span<const Datum> values,
-                                      std::span<const bool> nulls, ItemPointer tid,
-                                      const List *arbiters) {
-    const auto decides = [&](const Index &index) {
-        return list_member_oid(arbiters, RelationGetRelid(index.relation));
-    };
+bool IndexEntries::enter_arbiters(Relation relation, std::span<const Datum> values,
+                                  std::span<const bool> nulls, ItemPointer tid,
+                                  const List *arbiters) {
+    return std::all_of(indexes_.begin(), indexes_.end(), [&](const Index &index) {
+        return !list_member_oid(arbiters, RelationGetRelid(index.relation)) ||
+               enter_one(relation, index, values, nulls, tid, UNIQUE_CHECK_PARTIAL);
+    });
+}
+
+void IndexEntries::enter_others(Relation relation, std::span<const Datum> values,
+                                std::span<const bool> nulls, ItemPointer tid,
+                                const List *arbiters) {
     for (const Index &index : indexes_) {
-        if (decides(index) &&
-            !enter_one(relation, index, values, nulls, tid, UNIQUE_CHECK_PARTIAL)) {
-            return false;
-        }
-    }
-    for (const Index &index : indexes_) {
-        if (!decides(index)) {
+        if (!list_member_oid(arbiters, RelationGetRelid(index.relation))) {
             const bool unique = index.relation->rd_index->indisunique;
             enter_one(relation, index, values, nulls, tid,
                       unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO);
         }
     }
-    return true;
 }
 
 List *IndexEntries::unique_on(AttrNumber first_column) const {

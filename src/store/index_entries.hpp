@@ -21,10 +21,13 @@ class IndexEntries {
     // its key already.
     void enter(Relation relation, std::span<const Datum> values, std::span<const bool> nulls,
                ItemPointer tid);
-    // The same, but a unique index in `arbiters` (a list of oids) that may hold the key is not
-    // waited for: false, and the row must be taken back. The arbiters come first.
-    bool enter_unless_taken(Relation relation, std::span<const Datum> values,
-                            std::span<const bool> nulls, ItemPointer tid, const List *arbiters);
+    // In two steps: first into the unique indexes in `arbiters` (a list of oids), which are not
+    // waited for: false when one may hold the key already, and the row must be taken back; then
+    // into the others.
+    bool enter_arbiters(Relation relation, std::span<const Datum> values,
+                        std::span<const bool> nulls, ItemPointer tid, const List *arbiters);
+    void enter_others(Relation relation, std::span<const Datum> values, std::span<const bool> nulls,
+                      ItemPointer tid, const List *arbiters);
 
     // The unique indexes whose first column is the given one.
     List *unique_on(AttrNumber first_column) const;

@@ -121,10 +121,10 @@ bool Live::find_id_with(const core::Uuid &id, Row &row, Sight sight) {
 
 bool Live::find_key_with(const Key &key, Row &row, Sight sight) {
     std::array keys{
-        pg::key_equal(1, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.name)),
-        pg::key_equal(2, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.tenant_id)),
-        pg::key_equal(3, F_TEXTEQ, TEXTOID,
-                      pg::DatumOf<std::string_view>::make(key.idempotency_key))};
+        pg::key_equal(1, F_TEXTEQ, TEXTOID,
+                      pg::DatumOf<std::string_view>::make(key.idempotency_key)),
+        pg::key_equal(2, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.name)),
+        pg::key_equal(3, F_TEXTEQ, TEXTOID, pg::DatumOf<std::string_view>::make(key.tenant_id))};
     return sight == Sight::now ? scan_now(key_scan_, "jobs_dedupe", keys.data(), 3, row)
                                : scan_fresh("jobs_dedupe", keys.data(), 3, row);
 }
@@ -157,6 +157,23 @@ void Live::note_touched() {
     heads::note_touched(RelationGetRelid(table_.relation()), queue, place_of(values));
 }
 
+// By which claim the row in the read slot is held; 0 when it does not run.
+Live::Held Live::held() {
+    const auto at = [&](Column column) {
+        return table_.read_slot()->tts_values[static_cast<std::size_t>(column)];
+    };
+    const bool runs = pg::DatumOf<std::string_view>::read(at(Column::state)) ==
+                      core::name_of(core::State::running);
+    return {pg::DatumOf<core::Uuid>::read(at(Column::id)),
+            runs ? DatumGetInt64(at(Column::claim)) : 0};
+}
+
+void Live::note_lease_ended(const Held &held) {
+    if (held.claim != 0) {
+        heads::note_lease_ended(RelationGetRelid(table_.relation()), held.id, held.claim);
+    }
+}
+
 // A row that was written: it can be claimed, or runs under a lease.
 void Live::note_state(const Row &row) {
     const Oid relation = RelationGetRelid(table_.relation());
@@ -170,11 +187,11 @@ void Live::note_state(const Row &row) {
     if (!queue.known()) {
         return;
     }
-    switch (heads::watch_lease(lease_key(row.id()), queue, place, *visible_at)) {
+    switch (heads::watch_lease(lease_key(row.id()), row.claim(), queue, place, *visible_at)) {
         case heads::Watched::until_then:
             break;
         case heads::Watched::until_earlier:
-            heads::note_lease_moved(relation, row.id(), *visible_at);
+            heads::note_lease_moved(relation, row.id(), row.claim(), *visible_at);
             break;
         case heads::Watched::no_room:
             heads::change_heads(
@@ -198,14 +215,16 @@ bool Live::insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void
     return stands;
 }
 
-std::size_t Live::insert_until_taken(std::span<const Row *const> rows, List *arbiters) {
+std::size_t Live::insert_until_taken(std::span<const Row *const> rows,
+                                     std::span<const std::size_t> order, List *arbiters) {
     pg::Array<RowView> views;
     for (const Row *row : rows) {
         views.push({values_of(*row), nulls_of(*row)});
     }
-    const std::size_t entered = table_.insert_until_taken({views.begin(), views.size()}, arbiters);
-    for (const Row *row : rows.first(entered)) {
-        note_state(*row);
+    const std::size_t entered =
+        table_.insert_until_taken({views.begin(), views.size()}, order, arbiters);
+    for (const std::size_t n : order.first(entered)) {
+        note_state(*rows[n]);
     }
     return entered;
 }
@@ -216,10 +235,11 @@ bool Live::wait_for_key(const Row &row, List *arbiters) {
 
 WriteResult Live::update(const Row &row, Wait wait) {
     note_touched();
+    const Held held_before = held();
     const WriteResult result = table_.update(tid(), values_of(row), nulls_of(row), wait);
     if (result == WriteResult::done) {
         if (row.state() != core::State::running) {
-            heads::note_lease_ended(RelationGetRelid(table_.relation()), row.id());
+            note_lease_ended(held_before);
         }
         note_state(row);
     }
@@ -228,11 +248,10 @@ WriteResult Live::update(const Row &row, Wait wait) {
 
 WriteResult Live::remove(Wait wait) {
     note_touched();
-    const core::Uuid id = pg::DatumOf<core::Uuid>::read(
-        table_.read_slot()->tts_values[static_cast<std::size_t>(Column::id)]);
+    const Held held_before = held();
     const WriteResult result = table_.remove(tid(), wait);
     if (result == WriteResult::done) {
-        heads::note_lease_ended(RelationGetRelid(table_.relation()), id);
+        note_lease_ended(held_before);
     }
     return result;
 }
@@ -246,7 +265,7 @@ WriteResult Live::lock(Row &row) {
 }
 
 List *Live::key_arbiters() {
-    return table_.unique_indexes_on(static_cast<AttrNumber>(Column::name) + 1);
+    return table_.unique_indexes_on(static_cast<AttrNumber>(Column::idempotency_key) + 1);
 }
 
 List *Live::key_and_id_arbiters() {

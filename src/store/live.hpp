@@ -49,7 +49,8 @@ class Live {
     bool insert_unless_taken(const Row &row, List *arbiters, bool (*veto)(void *),
                              void *veto_argument);
     // See Table::insert_until_taken.
-    std::size_t insert_until_taken(std::span<const Row *const> rows, List *arbiters);
+    std::size_t insert_until_taken(std::span<const Row *const> rows,
+                                   std::span<const std::size_t> order, List *arbiters);
     bool wait_for_key(const Row &row, List *arbiters);
     WriteResult update(const Row &row, Wait wait);
     WriteResult remove(Wait wait);
@@ -63,6 +64,12 @@ class Live {
    private:
     enum class Sight { now, fresh };
     bool find_id_with(const core::Uuid &id, Row &row, Sight sight);
+    struct Held {
+        core::Uuid id;
+        std::int64_t claim;
+    };
+    Held held();
+    void note_lease_ended(const Held &held);
     void note_touched();
     void note_state(const Row &row);
     bool find_key_with(const Key &key, Row &row, Sight sight);

@@ -91,8 +91,12 @@ void Table::enter(std::span<const Datum> values, std::span<const bool> nulls) {
 bool Table::enter_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                                List *arbiters) {
     if (indexes().plain()) {
-        return indexes_.enter_unless_taken(relation_, values, nulls, &write_slot_->tts_tid,
-                                           arbiters);
+        ItemPointer tid = &write_slot_->tts_tid;
+        if (!indexes_.enter_arbiters(relation_, values, nulls, tid, arbiters)) {
+            return false;
+        }
+        indexes_.enter_others(relation_, values, nulls, tid, arbiters);
+        return true;
     }
     prepare_executor();
     bool conflict = false;
@@ -108,7 +112,8 @@ void Table::insert(std::span<const Datum> values, std::span<const bool> nulls) {
     CommandCounterIncrement();
 }
 
-std::size_t Table::insert_until_taken(std::span<const RowView> rows, List *arbiters) {
+std::size_t Table::insert_until_taken(std::span<const RowView> rows,
+                                      std::span<const std::size_t> order, List *arbiters) {
     if (!indexes().plain()) {
         return 0;
     }
@@ -120,24 +125,26 @@ std::size_t Table::insert_until_taken(std::span<const RowView> rows, List *arbit
     table_multi_insert(relation_, slots, static_cast<int>(rows.size()), GetCurrentCommandId(true),
                        0, nullptr);
     std::size_t entered = 0;
-    while (entered < rows.size() &&
-           indexes_.enter_unless_taken(relation_, rows[entered].values, rows[entered].nulls,
-                                       &slots[entered]->tts_tid, arbiters)) {
+    while (entered < order.size() &&
+           indexes_.enter_arbiters(relation_, rows[order[entered]].values,
+                                   rows[order[entered]].nulls, &slots[order[entered]]->tts_tid,
+                                   arbiters)) {
         ++entered;
     }
     CommandCounterIncrement();
-    take_back({slots + entered, rows.size() - entered});
+    // Rows that this command has inserted and nobody has seen.
+    for (const std::size_t n : order.subspan(entered)) {
+        remove(&slots[n]->tts_tid, Wait::yes);
+        ItemPointerSetInvalid(&slots[n]->tts_tid);
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (ItemPointerIsValid(&slots[i]->tts_tid)) {
+            indexes_.enter_others(relation_, rows[i].values, rows[i].nulls, &slots[i]->tts_tid,
+                                  arbiters);
+        }
         ExecDropSingleTupleTableSlot(slots[i]);
     }
     return entered;
-}
-
-// Rows that this command has inserted and nobody has seen.
-void Table::take_back(std::span<TupleTableSlot *> slots) {
-    for (TupleTableSlot *slot : slots) {
-        remove(&slot->tts_tid, Wait::yes);
-    }
 }
 
 List *Table::unique_indexes_on(AttrNumber first_column) {

@@ -39,10 +39,12 @@ class Table {
     // Inserts a row and its index entries.
     void insert(std::span<const Datum> values, std::span<const bool> nulls);
 
-    // Inserts rows, each as long as no index in `arbiters` holds its keys, in their order; the
-    // number of rows that are in. From the first whose keys may be held on nothing is. Rows are
-    // inserted a page at a time: far cheaper than one by one.
-    std::size_t insert_until_taken(std::span<const RowView> rows, List *arbiters);
+    // Inserts rows in their order, a page at a time, which is far cheaper than one by one, and
+    // enters them into the indexes in `arbiters` in the order of the numbers in `order`, until one
+    // of these may hold a row's keys already. The number of rows that are in; the others of `order`
+    // are not.
+    std::size_t insert_until_taken(std::span<const RowView> rows,
+                                   std::span<const std::size_t> order, List *arbiters);
 
     // Inserts unless an index in `arbiters` (a list of oids) holds its keys already; `veto` is
     // asked once the row's entries stand and before others can rely on it. Answers whether the row
@@ -74,7 +76,6 @@ class Table {
                             List *arbiters);
     void fill(std::span<const Datum> values, std::span<const bool> nulls);
     void fill(TupleTableSlot *slot, std::span<const Datum> values, std::span<const bool> nulls);
-    void take_back(std::span<TupleTableSlot *> slots);
 
     Relation relation_ = nullptr;
     TupleTableSlot *read_slot_ = nullptr;

@@ -15,7 +15,7 @@ namespace {
 ProcessUtility_hook_type previous_utility = nullptr;
 
 void forget_all() {
-    wake::end_wait();
+    wake::abandon_wait();
     wake::forget();
     lease::forget_guards();
     lease::forget_commit();
@@ -37,7 +37,7 @@ void on_transaction(XactEvent event, void *) {
             heads::after_commit();
             // Others are woken a little later, when the invalidations of this commit have been sent
             // too: see on_release.
-            wake::end_wait();
+            wake::abandon_wait();
             lease::forget_guards();
             lease::forget_commit();
             break;
@@ -64,7 +64,7 @@ void on_release(ResourceReleasePhase phase, bool is_commit, bool is_top_level, v
 
 void on_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *) {
     if (event == SUBXACT_EVENT_ABORT_SUB) {
-        wake::end_wait();
+        wake::abandon_wait();
         wake::forget_subtransaction(own);
         lease::forget_guards_of(own);
         heads::after_subtransaction_abort(own, wake::wake_waiters);

@@ -8,6 +8,7 @@
 #include "heads/queues.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
+#include "pg/text.hpp"
 #include "settings/settings.hpp"
 #include "shmem/layout.hpp"
 #include "wake/waiters.hpp"
@@ -87,25 +88,33 @@ const char *kept_text(std::string_view value) {
     return copy;
 }
 
-// Adds to the note of the same queue and subtransaction, or makes one.
-void note_queue_in(SubTransactionId subtransaction, QueueNote added) {
-    for (QueueNote &note : queue_notes) {
-        if (note.hash == added.hash && note.subtransaction == subtransaction &&
-            std::strcmp(note.queue, added.queue) == 0) {
-            note.jobs = note.jobs > INT_MAX - added.jobs ? INT_MAX : note.jobs + added.jobs;
-            note.notify_from = std::min(note.notify_from, added.notify_from);
-            return;
+void add_to(QueueNote &note, const QueueNote &added) {
+    note.jobs = note.jobs > INT_MAX - added.jobs ? INT_MAX : note.jobs + added.jobs;
+    note.notify_from = std::min(note.notify_from, added.notify_from);
+}
+
+// The note of the subtransaction and the queue among those that lie just below `end`.
+QueueNote *note_below(std::size_t end, SubTransactionId subtransaction, const QueueNote &like) {
+    for (std::size_t i = end; i > 0 && queue_notes[i - 1].subtransaction == subtransaction; --i) {
+        QueueNote &note = queue_notes[i - 1];
+        if (note.hash == like.hash && std::strcmp(note.queue, like.queue) == 0) {
+            return &note;
         }
     }
-    added.subtransaction = subtransaction;
-    queue_notes.push(added);
+    return nullptr;
 }
 
 void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     begin_noting();
     const std::uint64_t hash = queue.empty() ? 0 : heads::queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
-    note_queue_in(subtransaction, {subtransaction, hash, kept_text(queue), jobs, notify_from});
+    const char *name = pg::to_c_string(queue);
+    const QueueNote added{subtransaction, hash, name, jobs, notify_from};
+    if (QueueNote *note = note_below(queue_notes.size(), subtransaction, added)) {
+        add_to(*note, added);
+        return;
+    }
+    queue_notes.push(added).queue = kept_text(queue);
 }
 
 void notify_settled(const SettledNote &note) {
@@ -181,7 +190,7 @@ void after_commit() {
         return;
     }
     for (const QueueNote &note : queue_notes) {
-        wake_waiters(note.hash, note.jobs);
+        wake_waiters(MyDatabaseId, note.hash, note.jobs);
     }
     forget();
 }
@@ -207,15 +216,27 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent) {
          i > 0 && settled_notes[i - 1].subtransaction == subtransaction; --i) {
         settled_notes[i - 1].subtransaction = parent;
     }
-    while (!queue_notes.empty() &&
-           queue_notes[queue_notes.size() - 1].subtransaction == subtransaction) {
-        const QueueNote note = queue_notes.pop();
-        note_queue_in(parent, note);
+    std::size_t first = queue_notes.size();
+    while (first > 0 && queue_notes[first - 1].subtransaction == subtransaction) {
+        --first;
+    }
+    std::size_t kept = first;
+    for (std::size_t i = first; i < queue_notes.size(); ++i) {
+        if (QueueNote *onto = note_below(first, parent, queue_notes[i])) {
+            add_to(*onto, queue_notes[i]);
+        } else {
+            queue_notes[kept] = queue_notes[i];
+            queue_notes[kept].subtransaction = parent;
+            ++kept;
+        }
+    }
+    while (queue_notes.size() > kept) {
+        queue_notes.pop();
     }
 }
 
 void after_prepared_end() {
-    wake_waiters(0, INT_MAX);
+    wake_waiters(MyDatabaseId, 0, INT_MAX);
     if (settings::notify() && has_listeners(true) && notify_queue_has_room()) {
         Async_Notify(kWakeChannel, "");
     }

@@ -2,6 +2,7 @@
 #include "wake/waiters.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "clock/clock.hpp"
 #include "heads/leases.hpp"
@@ -20,8 +21,8 @@ Waiter *own_waiter() {
     return shared == nullptr ? nullptr : &shared->waiters[pg::compat::my_proc_number()];
 }
 
-bool waits_for(const Waiter &waiter, std::uint64_t queue) {
-    if (waiter.database != MyDatabaseId) {
+bool waits_for(const Waiter &waiter, Oid database, std::uint64_t queue) {
+    if (waiter.database != database) {
         return false;
     }
     if (waiter.any_queue || queue == 0) {
@@ -40,6 +41,9 @@ bool wake_one(int process, Waiter &waiter) {
     return true;
 }
 
+// This process was woken, and its look at the table is not complete.
+bool answering = false;
+
 // One waiter wakes when the next lease lapses, and tells those whom it concerns; the others sleep
 // on.
 bool owns_timer() {
@@ -57,16 +61,59 @@ void give_timer_back() {
     pg_atomic_compare_exchange_u32(&shmem::pointer()->timer_owner, &owner, shmem::kNobody);
 }
 
+// Has the owner of the timer ask for the earliest end again.
+void poke_timer_owner() {
+    const std::uint32_t owner = pg_atomic_read_u32(&shmem::pointer()->timer_owner);
+    if (owner != shmem::kNobody) {
+        SetLatch(&ProcGlobal->allProcs[owner].procLatch);
+    }
+}
+
+bool waits_for_any_of(const Waiter &waiter, const Waiter &other) {
+    const auto *last = other.queues.begin() + other.queue_count;
+    return other.any_queue || std::any_of(other.queues.begin(), last, [&](std::uint64_t queue) {
+               return waits_for(waiter, other.database, queue);
+           });
+}
+
+// Has one other waiter of the same queues look at the table, so that somebody knows when the next
+// job is due and when the next lease ends.
+void hand_over(const Waiter &own) {
+    shmem::Shared *shared = shmem::pointer();
+    LWLockAcquire(shared->lock, LW_SHARED);
+    for (int i = 0; i < shared->waiter_count; ++i) {
+        Waiter &waiter = shared->waiters[i];
+        if (&waiter != &own && pg_atomic_read_u32(&waiter.state) == shmem::kWaiting &&
+            waits_for_any_of(waiter, own)) {
+            SetLatch(&ProcGlobal->allProcs[i].procLatch);
+            break;
+        }
+    }
+    LWLockRelease(shared->lock);
+}
+
 // The wake that this process got and did not use belongs to somebody else who waits for the same
 // queues.
 void pass_on(const Waiter &waiter) {
     if (waiter.any_queue) {
-        wake_waiters(0, 1);
+        wake_waiters(waiter.database, 0, 1);
         return;
     }
     for (int i = 0; i < waiter.queue_count; ++i) {
-        wake_waiters(waiter.queues[static_cast<std::size_t>(i)], 1);
+        wake_waiters(waiter.database, waiter.queues[static_cast<std::size_t>(i)], 1);
     }
+}
+
+// Whether a wake came that no look has answered.
+bool stop_waiting(Waiter &waiter) {
+    pg_atomic_fetch_sub_u32(&shmem::pointer()->waiting, 1);
+    give_timer_back();
+    const bool woken = pg_atomic_exchange_u32(&waiter.state, shmem::kIdle) == shmem::kWoken;
+    return woken || std::exchange(answering, false);
+}
+
+bool is_waiting(Waiter *waiter) {
+    return waiter != nullptr && pg_atomic_read_u32(&waiter->state) != shmem::kIdle;
 }
 
 }  // namespace
@@ -91,20 +138,37 @@ void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
     LWLockRelease(shared->lock);
 }
 
-void end_wait() {
+void end_wait(core::Timestamp next_due) {
     Waiter *waiter = own_waiter();
-    if (waiter == nullptr || pg_atomic_read_u32(&waiter->state) == shmem::kIdle) {
+    if (!is_waiting(waiter)) {
         return;
     }
-    pg_atomic_fetch_sub_u32(&shmem::pointer()->waiting, 1);
-    give_timer_back();
-    if (pg_atomic_exchange_u32(&waiter->state, shmem::kIdle) == shmem::kWoken) {
+    answering = false;
+    if (stop_waiting(*waiter)) {
         pass_on(*waiter);
+    }
+    // Later than that the others look by themselves.
+    if (pg_atomic_read_u32(&shmem::pointer()->waiting) > 0 &&
+        std::min(next_due, heads::least_expiry()) < clock::now() + settings::poll_interval()) {
+        hand_over(*waiter);
+    }
+}
+
+void abandon_wait() {
+    Waiter *waiter = own_waiter();
+    if (!is_waiting(waiter)) {
+        return;
+    }
+    if (stop_waiting(*waiter)) {
+        pass_on(*waiter);
+    } else if (pg_atomic_read_u32(&shmem::pointer()->waiting) > 0) {
+        hand_over(*waiter);
     }
 }
 
 void sleep_until(core::Timestamp latest) {
     Waiter *waiter = own_waiter();
+    answering = false;
     if (owns_timer()) {
         latest = std::min(latest, heads::least_expiry());
     }
@@ -120,11 +184,11 @@ void sleep_until(core::Timestamp latest) {
     CHECK_FOR_INTERRUPTS();
     if (waiter != nullptr) {
         // Before the look that follows, so that a commit from here on wakes again.
-        pg_atomic_exchange_u32(&waiter->state, shmem::kWaiting);
+        answering = pg_atomic_exchange_u32(&waiter->state, shmem::kWaiting) == shmem::kWoken;
     }
 }
 
-void wake_waiters(std::uint64_t queue, int jobs) {
+void wake_waiters(Oid database, std::uint64_t queue, int jobs) {
     shmem::Shared *shared = shmem::pointer();
     if (shared == nullptr) {
         return;
@@ -140,12 +204,16 @@ void wake_waiters(std::uint64_t queue, int jobs) {
         Waiter &waiter = shared->waiters[i];
         const bool concerned = pg_atomic_read_u32(&waiter.state) == shmem::kWaiting &&
                                (left > 0 || waiter.selective || waiter.any_queue) &&
-                               waits_for(waiter, queue);
+                               waits_for(waiter, database, queue);
         if (concerned && wake_one(i, waiter) && !waiter.selective && !waiter.any_queue) {
             --left;
         }
     }
     LWLockRelease(shared->lock);
+}
+
+void initialise() {
+    heads::tell_of_earlier_lease(poke_timer_owner);
 }
 
 }  // namespace x_jobs::wake

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/values.hpp"
+#include "pg/postgres.hpp"
 
 namespace x_jobs::wake {
 
@@ -15,8 +16,12 @@ enum class Appetite { every_job, some_jobs };
 // Says that this process waits for the queues. Without shared memory it does nothing.
 void begin_wait(std::span<const std::string_view> queues, Appetite appetite);
 
-// Ends the wait. A wake that has not been answered by a look at the table goes to another waiter.
-void end_wait();
+// Ends the wait after a look at the table. A wake that came during it goes to another waiter; so
+// does the knowledge of when the next job is due, which only the last look had.
+void end_wait(core::Timestamp next_due);
+
+// Ends the wait after an error, before the look that a wake asked for was complete.
+void abandon_wait();
 
 // Sleeps until woken, until `latest`, or until the poll interval has passed. Interrupts are served.
 // Returns with this process waiting again, so the caller looks at the table next.
@@ -24,6 +29,9 @@ void sleep_until(core::Timestamp latest);
 
 // Wakes up to `jobs` waiters of the queue, by its hash; 0 stands for any queue. Takes an LWLock,
 // raises nothing.
-void wake_waiters(std::uint64_t queue, int jobs);
+void wake_waiters(Oid database, std::uint64_t queue, int jobs);
+
+// Called once, from _PG_init.
+void initialise();
 
 }  // namespace x_jobs::wake

@@ -130,6 +130,12 @@ void unwatched_leases() {
           "then all unwatched places are opened");
     scan_all(heads, 100);
     equal(heads.next_due().micros, kNever.micros, "once");
+    const int scan = heads.begin_scan();
+    heads.watch(just(place(40)), Timestamp{3000});
+    heads.open_due(Timestamp{3000});
+    const std::array covered{kEveryPlace};
+    heads.end_scan(scan, covered, {});
+    check(heads.open().contains(place(40)), "a scan that was under way does not close them");
 }
 
 void opened_anew() {

@@ -3,6 +3,7 @@
 #include "settings/settings.hpp"
 #include "shmem/layout.hpp"
 #include "store/mirror.hpp"
+#include "store/relations.hpp"
 #include "transaction/events.hpp"
 #include "wake/waiters.hpp"
 
@@ -20,6 +21,7 @@ void _PG_init(void) {
         x_jobs::shmem::initialise();
     }
     // The mirrors before the events, whose callbacks read them.
+    x_jobs::store::initialise();
     x_jobs::store::mirror::initialise();
     x_jobs::wake::initialise();
     x_jobs::transaction::initialise();

@@ -88,7 +88,7 @@ QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) 
     note_use(slot);
     const bool all = takes_rescan(slot, now) || !may_close();
     core::PlaceSet<core::kOpenRanges> open;
-    const core::PlaceSet<16> own = own_claimable(relation, queue);
+    const core::PlaceSet<8> own = own_claimable(relation, queue);
     const core::Timestamp next_due = instant(&slot.next_due);
     if (!all && own.empty() && next_due > now) {
         look.next = next_due;

@@ -18,8 +18,8 @@ struct QueueNote {
     std::uint64_t hash;
     QueueRef slot;
     int touched_rows;
-    core::PlaceSet<16> claimable;
-    core::PlaceSet<16> touched;
+    core::PlaceSet<8> claimable;
+    core::PlaceSet<8> touched;
 };
 
 struct LeaseNote {
@@ -165,8 +165,8 @@ void note_written_by_hand(Oid relation) {
     written_by_hand = relation;
 }
 
-core::PlaceSet<16> own_claimable(Oid relation, std::string_view queue) {
-    core::PlaceSet<16> places;
+core::PlaceSet<8> own_claimable(Oid relation, std::string_view queue) {
+    core::PlaceSet<8> places;
     if (!noting) {
         return places;
     }

@@ -175,6 +175,10 @@ QueueRef find_or_make(Oid relation, std::string_view queue) {
     return found;
 }
 
+core::Timestamp next_due(QueueRef queue) {
+    return is_current(queue) ? instant(&slot_of(queue).next_due) : core::kNever;
+}
+
 void open_everything(Oid relation) {
     shmem::Shared *shared = shmem::pointer();
     if (shared == nullptr) {

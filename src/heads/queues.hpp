@@ -26,6 +26,10 @@ QueueRef find(Oid relation, std::string_view queue);
 // Makes one where it is missing; nothing when every slot is in use.
 QueueRef find_or_make(Oid relation, std::string_view queue);
 
+// The least instant at which a claim of the queue may find something; kNever for nothing, and for a
+// queue without a slot.
+core::Timestamp next_due(QueueRef queue);
+
 shmem::QueueSlot &slot_of(QueueRef queue);
 bool is_current(QueueRef queue);
 

@@ -15,6 +15,7 @@
 #include "lease/queues.hpp"
 #include "rights/rights.hpp"
 #include "settings/settings.hpp"
+#include "store/relations.hpp"
 #include "surface/job_row.hpp"
 #include "wake/waiters.hpp"
 
@@ -206,19 +207,18 @@ void claim_waiting(const ClaimRequest &request, Claimer &claimer) {
     const core::Timestamp deadline =
         clock::now() + std::min(request.wait, settings::max_claim_wait());
     const std::span<const std::string_view> queues{request.queues.begin(), request.queues.size()};
-    wake::begin_wait(queues,
+    wake::begin_wait(store::relation_named("jobs"), queues,
                      request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
-    Look look;
     for (;;) {
         store::mirror::refresh();
-        look = claimer.look();
+        const Look look = claimer.look();
         // A look that ended rows has written: its transaction must not be kept open by a sleep.
         if (look.taken + look.buried + look.expired > 0 || clock::now() >= deadline) {
             break;
         }
         wake::sleep_until(std::min(deadline, look.next));
     }
-    wake::end_wait(look.next);
+    wake::end_wait();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "lease/queues.hpp"
 #include "pg/function.hpp"
 #include "rights/rights.hpp"
+#include "store/relations.hpp"
 #include "wake/waiters.hpp"
 
 namespace x_jobs::lease {
@@ -72,12 +73,12 @@ pg::Array<std::string_view> kept(const pg::Array<std::string_view> &queues, Memo
 
 void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp deadline,
                     MemoryContext round) {
-    wake::begin_wait({queues.begin(), queues.size()}, wake::Appetite::every_job);
-    Sight sight{};
+    wake::begin_wait(store::relation_named("jobs"), {queues.begin(), queues.size()},
+                     wake::Appetite::every_job);
     for (;;) {
         store::mirror::refresh();
         MemoryContext caller = MemoryContextSwitchTo(round);
-        sight = look(queues);
+        const Sight sight = look(queues);
         MemoryContextSwitchTo(caller);
         MemoryContextReset(round);
         if (sight.work || clock::now() >= deadline) {
@@ -87,7 +88,7 @@ void sleep_for_work(const pg::Array<std::string_view> &queues, core::Timestamp d
         InvalidateCatalogSnapshot();
         wake::sleep_until(std::min(deadline, sight.next));
     }
-    wake::end_wait(sight.next);
+    wake::end_wait();
 }
 
 void wait(pg::Call call) {

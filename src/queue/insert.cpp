@@ -161,10 +161,30 @@ std::optional<Enqueued> answer_at_once(const Request &request, const Row &holder
     return deduped_onto(holder);
 }
 
+namespace {
+
+// Looking for the holder of a key costs an index scan, which a new key does not need: the index
+// tells at the insertion whether it is taken. A key that is taken costs a row that is written in
+// vain. So keys are looked for as long as this session has met holders lately.
+constexpr int kLooksAfterHolder = 100;
+// A new session looks for its first few.
+int looks_left = 8;
+
+bool looks_first() {
+    if (looks_left > 0) {
+        --looks_left;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 Enqueued enqueue_one(store::Live &live, Request &request) {
     Row &row = request.row;
     store::ensure_queue(row.queue());
     const std::optional<store::Key> key = store::key_of(row);
+    bool look_first = looks_first();
     for (;;) {
         if (request.has_own_id) {
             if (const auto found = find_own_id(live, request)) {
@@ -172,12 +192,14 @@ Enqueued enqueue_one(store::Live &live, Request &request) {
             }
         }
         Row holder;
-        bool held = is_held(live, request, holder);
+        bool held = look_first && is_held(live, request, holder);
+        look_first = true;
         if (!held && try_insert(live, request, key.has_value())) {
             return inserted(request);
         }
         // Held by a row that moved during the look, or by an enqueue that has not ended.
         held = held || (key && live.find_fresh(*key, holder));
+        looks_left = kLooksAfterHolder;
         if (held) {
             if (const auto answer = meet(live, holder, request)) {
                 return *answer;

@@ -1,7 +1,7 @@
 // Entering a row into the indexes of its table without the executor, whose preparations (an
 // expression compiled for each predicate, an executor state) would cost more than the entries. It
-// knows B-trees on plain columns, without a predicate or with one of the form NOT column; a table
-// with any other index is left to the executor (see Table).
+// knows B-trees on plain columns whose predicate, if any, asks for a column to be false or to be
+// one of some texts; a table with any other index is left to the executor (see Table).
 #pragma once
 
 #include <span>
@@ -33,11 +33,24 @@ class IndexEntries {
     List *unique_on(AttrNumber first_column) const;
 
    private:
+    // What a predicate asks of a row.
+    enum class Condition {
+        none,
+        is_false,   // NOT column
+        is_one_of,  // column = 'text', column IN ('text', …)
+        unknown,
+    };
     struct Index {
         Relation relation;
-        // The column that keeps a row out while it is true; 0 for none.
-        AttrNumber unless;
+        Condition condition;
+        AttrNumber column;
+        // A text, or an array of texts.
+        const Const *wanted;
     };
+    static Index describe(Relation index);
+    static void describe_comparison(const Node *expression, Index &described);
+    static bool takes(const Index &index, std::span<const Datum> values,
+                      std::span<const bool> nulls);
 
     bool enter_one(Relation relation, const Index &index, std::span<const Datum> values,
                    std::span<const bool> nulls, ItemPointer tid, IndexUniqueCheck check);

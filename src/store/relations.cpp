@@ -1,9 +1,44 @@
 // See relations.hpp.
 #include "store/relations.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include "errors/errors.hpp"
 
 namespace x_jobs::store {
+
+namespace {
+
+struct Known {
+    NameData name;
+    Oid relation;
+};
+
+// As many as there are relations that the library opens by name.
+std::array<Known, 64> known;
+std::size_t known_count = 0;
+
+void forget_relation(Datum, Oid relation) {
+    const auto *end = known.begin() + known_count;
+    if (!OidIsValid(relation) || std::any_of(known.cbegin(), end, [&](const Known &one) {
+            return one.relation == relation;
+        })) {
+        known_count = 0;
+    }
+}
+
+void forget_schema(Datum, int, uint32) {
+    known_count = 0;
+}
+
+}  // namespace
+
+void initialise() {
+    CacheRegisterRelcacheCallback(forget_relation, Datum{0});
+    CacheRegisterSyscacheCallback(NAMESPACEOID, forget_schema, Datum{0});
+}
 
 Oid schema() {
     const Oid schema = get_namespace_oid("_x_jobs", true);
@@ -24,9 +59,19 @@ Oid owner() {
 }
 
 Oid relation_named(const char *name) {
+    for (std::size_t i = 0; i < known_count; ++i) {
+        if (std::strcmp(NameStr(known[i].name), name) == 0) {
+            return known[i].relation;
+        }
+    }
     const Oid relation = get_relname_relid(name, schema());
     if (!OidIsValid(relation)) {
         errors::raise(errors::Code::not_installed);
+    }
+    if (known_count < known.size()) {
+        namestrcpy(&known[known_count].name, name);
+        known[known_count].relation = relation;
+        ++known_count;
     }
     return relation;
 }

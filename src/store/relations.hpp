@@ -1,5 +1,5 @@
-// The extension's relations by name. Names are looked up at each call through the server's caches,
-// never kept: REINDEX CONCURRENTLY and a new CREATE EXTENSION change what they stand for.
+// The extension's relations by name. What a name stands for is kept until the server says that a
+// relation has changed: REINDEX CONCURRENTLY and a new CREATE EXTENSION give it another meaning.
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,9 @@
 #include "pg/postgres.hpp"
 
 namespace x_jobs::store {
+
+// Registers the invalidation callbacks; called once, from _PG_init.
+void initialise();
 
 // The schema _x_jobs; raises X_NOT_INSTALLED when it, or what is looked for in it, is missing.
 Oid schema();

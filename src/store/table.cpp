@@ -10,8 +10,14 @@ Table Table::open(const char *name, int columns) {
     Table table;
     table.relation_ = open_for_write(name, columns);
     table.columns_ = columns;
-    table.read_slot_ = table_slot_create(table.relation_, nullptr);
     return table;
+}
+
+TupleTableSlot *Table::read_slot() {
+    if (read_slot_ == nullptr) {
+        read_slot_ = table_slot_create(relation_, nullptr);
+    }
+    return read_slot_;
 }
 
 void Table::close() {
@@ -29,7 +35,10 @@ void Table::close() {
         ExecDropSingleTupleTableSlot(write_slot_);
         write_slot_ = nullptr;
     }
-    ExecDropSingleTupleTableSlot(read_slot_);
+    if (read_slot_ != nullptr) {
+        ExecDropSingleTupleTableSlot(read_slot_);
+        read_slot_ = nullptr;
+    }
     table_close(relation_, NoLock);
 }
 
@@ -213,7 +222,7 @@ WriteResult Table::remove(ItemPointer tid, Wait wait) {
 WriteResult Table::lock(ItemPointer tid) {
     TM_FailureData failure;
     const TM_Result result =
-        table_tuple_lock(relation_, tid, SnapshotSelf, read_slot_, GetCurrentCommandId(true),
+        table_tuple_lock(relation_, tid, SnapshotSelf, read_slot(), GetCurrentCommandId(true),
                          LockTupleNoKeyExclusive, LockWaitBlock, 0, &failure);
     return result == TM_Ok ? WriteResult::done : WriteResult::changed;
 }

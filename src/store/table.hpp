@@ -33,7 +33,8 @@ class Table {
     void release();
 
     Relation relation() const { return relation_; }
-    TupleTableSlot *read_slot() const { return read_slot_; }
+    // Where look-ups leave the row that they found.
+    TupleTableSlot *read_slot();
     int columns() const { return columns_; }
 
     // Inserts a row and its index entries.

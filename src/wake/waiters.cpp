@@ -41,6 +41,10 @@ bool wake_one(int process, Waiter &waiter) {
     return true;
 }
 
+// What this process waits for, while it does.
+Oid waited_relation = InvalidOid;
+std::span<const std::string_view> waited_queues;
+
 // This process was woken, and its look at the table is not complete.
 bool answering = false;
 
@@ -76,8 +80,8 @@ bool waits_for_any_of(const Waiter &waiter, const Waiter &other) {
            });
 }
 
-// Has one other waiter of the same queues look at the table, so that somebody knows when the next
-// job is due and when the next lease ends.
+// Has one other waiter of the same queues set its alarm anew: nobody may know any more when the
+// next job is due, and when the next lease ends.
 void hand_over(const Waiter &own) {
     shmem::Shared *shared = shmem::pointer();
     LWLockAcquire(shared->lock, LW_SHARED);
@@ -107,9 +111,46 @@ void pass_on(const Waiter &waiter) {
 // Whether a wake came that no look has answered.
 bool stop_waiting(Waiter &waiter) {
     pg_atomic_fetch_sub_u32(&shmem::pointer()->waiting, 1);
-    give_timer_back();
     const bool woken = pg_atomic_exchange_u32(&waiter.state, shmem::kIdle) == shmem::kWoken;
     return woken || std::exchange(answering, false);
+}
+
+// When the next job of the waited queues falls due, of those that are not due already: these were
+// there at the last look, and others have been woken for them since.
+core::Timestamp next_due() {
+    const core::Timestamp now = clock::now();
+    core::Timestamp next = core::kNever;
+    for (const std::string_view queue : waited_queues) {
+        const core::Timestamp due = heads::next_due(heads::find(waited_relation, queue));
+        next = due > now ? std::min(next, due) : next;
+    }
+    return next;
+}
+
+// The instant at which this process has to look although nobody wakes it.
+core::Timestamp alarm(core::Timestamp latest) {
+    const core::Timestamp at = std::min(latest, next_due());
+    return owns_timer() ? std::min(at, heads::least_expiry()) : at;
+}
+
+// Whether the others would sleep past something that this process has its alarm set for.
+bool is_alarmed() {
+    shmem::Shared *shared = shmem::pointer();
+    const bool owner = pg_atomic_read_u32(&shared->timer_owner) ==
+                       static_cast<std::uint32_t>(pg::compat::my_proc_number());
+    const core::Timestamp at = std::min(next_due(), owner ? heads::least_expiry() : core::kNever);
+    return at < clock::now() + settings::poll_interval();
+}
+
+void leave(Waiter &waiter, bool alarmed) {
+    waited_queues = {};
+    if (stop_waiting(waiter)) {
+        pass_on(waiter);
+    }
+    give_timer_back();
+    if (alarmed && pg_atomic_read_u32(&shmem::pointer()->waiting) > 0) {
+        hand_over(waiter);
+    }
 }
 
 bool is_waiting(Waiter *waiter) {
@@ -118,7 +159,9 @@ bool is_waiting(Waiter *waiter) {
 
 }  // namespace
 
-void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
+void begin_wait(Oid relation, std::span<const std::string_view> queues, Appetite appetite) {
+    waited_relation = relation;
+    waited_queues = queues;
     Waiter *waiter = own_waiter();
     if (waiter == nullptr) {
         return;
@@ -138,48 +181,38 @@ void begin_wait(std::span<const std::string_view> queues, Appetite appetite) {
     LWLockRelease(shared->lock);
 }
 
-void end_wait(core::Timestamp next_due) {
+void end_wait() {
     Waiter *waiter = own_waiter();
     if (!is_waiting(waiter)) {
         return;
     }
     answering = false;
-    if (stop_waiting(*waiter)) {
-        pass_on(*waiter);
-    }
-    // Later than that the others look by themselves.
-    if (pg_atomic_read_u32(&shmem::pointer()->waiting) > 0 &&
-        std::min(next_due, heads::least_expiry()) < clock::now() + settings::poll_interval()) {
-        hand_over(*waiter);
-    }
+    leave(*waiter, is_alarmed());
 }
 
 void abandon_wait() {
     Waiter *waiter = own_waiter();
-    if (!is_waiting(waiter)) {
-        return;
-    }
-    if (stop_waiting(*waiter)) {
-        pass_on(*waiter);
-    } else if (pg_atomic_read_u32(&shmem::pointer()->waiting) > 0) {
-        hand_over(*waiter);
+    if (is_waiting(waiter)) {
+        // The names of the queues may be gone already, so the alarm is not asked for.
+        leave(*waiter, true);
     }
 }
 
 void sleep_until(core::Timestamp latest) {
     Waiter *waiter = own_waiter();
     answering = false;
-    if (owns_timer()) {
-        latest = std::min(latest, heads::least_expiry());
-    }
-    if (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
-        const core::Duration left = std::max(latest - clock::now(), core::Duration::zero());
-        const core::Duration span = std::min(left, settings::poll_interval());
+    const core::Timestamp look_at = std::min(latest, clock::now() + settings::poll_interval());
+    while (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
+        const core::Duration left = alarm(look_at) - clock::now();
+        if (left <= core::Duration::zero()) {
+            break;
+        }
         // Rounded up: waking a moment early would only mean another look.
-        const auto millis = std::chrono::ceil<std::chrono::milliseconds>(span).count();
+        const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
         static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
                                     static_cast<long>(millis), PG_WAIT_EXTENSION));
         ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
     }
     CHECK_FOR_INTERRUPTS();
     if (waiter != nullptr) {

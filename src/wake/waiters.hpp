@@ -13,12 +13,13 @@ namespace x_jobs::wake {
 
 enum class Appetite { every_job, some_jobs };
 
-// Says that this process waits for the queues. Without shared memory it does nothing.
-void begin_wait(std::span<const std::string_view> queues, Appetite appetite);
+// Says that this process waits for the queues of the table `relation`. Their names must last as
+// long as the wait.
+void begin_wait(Oid relation, std::span<const std::string_view> queues, Appetite appetite);
 
-// Ends the wait after a look at the table. A wake that came during it goes to another waiter; so
-// does the knowledge of when the next job is due, which only the last look had.
-void end_wait(core::Timestamp next_due);
+// Ends the wait after a look at the table. A wake that came during it goes to another waiter, and
+// so does the alarm for the next job that is due and the next lease that ends.
+void end_wait();
 
 // Ends the wait after an error, before the look that a wake asked for was complete.
 void abandon_wait();

@@ -65,7 +65,7 @@ store::WriteResult finish(store::Live &live, store::HistoryWriter &history, Row 
         history.append(row);
     }
     if (ending.tally) {
-        store::count(row, *ending.tally, ending.at, ending.duration);
+        history.tally().count(row, *ending.tally, ending.at, ending.duration);
     }
     if (!ending.outcome.empty()) {
         wake::settled(row.id(), row.get<std::string_view>(Column::name), row.queue(),

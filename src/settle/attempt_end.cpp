@@ -82,7 +82,7 @@ store::WriteResult put_back(Desk &desk, Row &row, const HandBack &back, core::Ti
         return result;
     }
     if (back.target == Target::ready && back.counted) {
-        store::count(row, store::Tally::retried, now, back.duration);
+        desk.history.tally().count(row, store::Tally::retried, now, back.duration);
     }
     wake::made_claimable(row.queue(), row.run_at(), wake::Channel::waiters_only);
     return result;

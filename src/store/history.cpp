@@ -72,7 +72,7 @@ void HistoryWriter::append(Row &row) {
         leaf_ = leaf;
     }
     row.set(Column::segment, static_cast<std::int16_t>(leaf_));
-    table_.insert(row.values, row.nulls);
+    table_.insert_later(row.values, row.nulls);
 }
 
 void HistoryWriter::close() {
@@ -80,6 +80,7 @@ void HistoryWriter::close() {
         table_.close();
         open_ = false;
     }
+    tally_.close();
 }
 
 namespace {

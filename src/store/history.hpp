@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/ring.hpp"
+#include "store/records.hpp"
 #include "store/row.hpp"
 #include "store/table.hpp"
 
@@ -15,12 +16,15 @@ class HistoryWriter {
     // Sets the row's segment and appends it. Its finished_at, purge_at, result and reason are set
     // already.
     void append(Row &row);
+    // Where the ended attempts are counted.
+    TallyWriter &tally() { return tally_; }
     void close();
 
    private:
     bool open_ = false;
     int leaf_ = core::kKeepLeaf;
     Table table_;
+    TallyWriter tally_;
 };
 
 // One finished row, open for removal.

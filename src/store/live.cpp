@@ -18,6 +18,13 @@ std::span<const bool> nulls_of(const Row &row) {
     return std::span{row.nulls}.first<static_cast<std::size_t>(kLiveColumns)>();
 }
 
+core::Place place_of(std::span<const Datum> values) {
+    const auto at = [&](Column column) { return values[static_cast<std::size_t>(column)]; };
+    return {DatumGetInt16(at(Column::priority)),
+            core::Timestamp{DatumGetTimestampTz(at(Column::run_at))},
+            pg::DatumOf<core::Uuid>::read(at(Column::id))};
+}
+
 }  // namespace
 
 std::optional<Key> key_of(const Row &row) {
@@ -139,13 +146,6 @@ bool Live::find(const Key &key, Row &row) {
 
 bool Live::find_fresh(const Key &key, Row &row) {
     return find_key_with(key, row, Sight::fresh);
-}
-
-core::Place place_of(std::span<const Datum> values) {
-    const auto at = [&](Column column) { return values[static_cast<std::size_t>(column)]; };
-    return {DatumGetInt16(at(Column::priority)),
-            core::Timestamp{DatumGetTimestampTz(at(Column::run_at))},
-            pg::DatumOf<core::Uuid>::read(at(Column::id))};
 }
 
 // The row in the read slot, before it is touched.

@@ -20,18 +20,28 @@ std::int64_t millis(core::Duration duration) {
 
 }  // namespace
 
-void count(const Row &row, Tally outcome, core::Timestamp ended_at, core::Duration duration) {
+void TallyWriter::count(const Row &row, Tally outcome, core::Timestamp ended_at,
+                        core::Duration duration) {
     // Should the turn pass on between this look and the insert, the row still counts: readers sum
     // all tallies, and a tally is emptied only under a lock that no writer holds.
-    Table tally =
-        Table::open(kTallies[static_cast<std::size_t>(mirror::tally_turn())], kTallyColumns);
+    if (!open_) {
+        table_ =
+            Table::open(kTallies[static_cast<std::size_t>(mirror::tally_turn())], kTallyColumns);
+        open_ = true;
+    }
     const Datum values[kTallyColumns] = {pg::DatumOf<core::Timestamp>::make(ended_at),
                                          Int64GetDatum(millis(duration)),
                                          CharGetDatum(static_cast<char>(outcome)),
                                          row.raw(Column::queue).datum, row.raw(Column::name).datum};
     const bool nulls[kTallyColumns] = {};
-    tally.insert(values, nulls);
-    tally.close();
+    table_.insert_later(values, nulls);
+}
+
+void TallyWriter::close() {
+    if (open_) {
+        table_.close();
+        open_ = false;
+    }
 }
 
 void record_failure(const Row &row, const FailedAttempt &attempt) {

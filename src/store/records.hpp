@@ -4,13 +4,22 @@
 #pragma once
 
 #include "store/row.hpp"
+#include "store/table.hpp"
 
 namespace x_jobs::store {
 
 enum class Tally : char { done = 'd', failed = 'f', dead = 'x', retried = 'r' };
 
-// Counts one ended attempt under the row's name and queue.
-void count(const Row &row, Tally outcome, core::Timestamp ended_at, core::Duration duration);
+class TallyWriter {
+   public:
+    // Counts one ended attempt under the row's name and queue.
+    void count(const Row &row, Tally outcome, core::Timestamp ended_at, core::Duration duration);
+    void close();
+
+   private:
+    bool open_ = false;
+    Table table_;
+};
 
 struct FailedAttempt {
     std::string_view outcome;

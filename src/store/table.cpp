@@ -6,6 +6,13 @@
 
 namespace x_jobs::store {
 
+namespace {
+
+// How many rows go in together: what is gained by it is gained long before.
+constexpr std::size_t kTogether = 500;
+
+}  // namespace
+
 Table Table::open(const char *name, int columns) {
     Table table;
     table.relation_ = open_for_write(name, columns);
@@ -21,6 +28,7 @@ TupleTableSlot *Table::read_slot() {
 }
 
 void Table::close() {
+    insert_pending();
     if (result_info_ != nullptr) {
         ExecCloseIndices(result_info_);
         FreeExecutorState(estate_);
@@ -118,6 +126,44 @@ void Table::insert(std::span<const Datum> values, std::span<const bool> nulls) {
     fill(values, nulls);
     table_tuple_insert(relation_, write_slot_, GetCurrentCommandId(true), 0, nullptr);
     enter(values, nulls);
+    CommandCounterIncrement();
+}
+
+void Table::insert_later(std::span<const Datum> values, std::span<const bool> nulls) {
+    if (!indexes().plain()) {
+        insert(values, nulls);
+        return;
+    }
+    HeapTuple tuple =
+        heap_form_tuple(RelationGetDescr(relation_), const_cast<Datum *>(values.data()),
+                        const_cast<bool *>(nulls.data()));
+    TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsHeapTuple);
+    ExecStoreHeapTuple(tuple, slot, true);
+    pending_.push(slot);
+    if (pending_.size() == kTogether) {
+        insert_pending();
+    }
+}
+
+void Table::insert_pending() {
+    if (pending_.empty()) {
+        return;
+    }
+    const CommandId command = GetCurrentCommandId(true);
+    if (pending_.size() == 1) {
+        table_tuple_insert(relation_, pending_[0], command, 0, nullptr);
+    } else {
+        table_multi_insert(relation_, pending_.begin(), static_cast<int>(pending_.size()), command,
+                           0, nullptr);
+    }
+    for (TupleTableSlot *slot : pending_) {
+        slot_getallattrs(slot);
+        const auto columns = static_cast<std::size_t>(columns_);
+        indexes_.enter(relation_, {slot->tts_values, columns}, {slot->tts_isnull, columns},
+                       &slot->tts_tid);
+        ExecDropSingleTupleTableSlot(slot);
+    }
+    pending_.clear();
     CommandCounterIncrement();
 }
 

@@ -39,6 +39,9 @@ class Table {
 
     // Inserts a row and its index entries.
     void insert(std::span<const Datum> values, std::span<const bool> nulls);
+    // The same, at close() at the latest, together with others. For rows that nobody looks for
+    // before.
+    void insert_later(std::span<const Datum> values, std::span<const bool> nulls);
 
     // Inserts rows in their order, a page at a time, which is far cheaper than one by one, and
     // enters them into the indexes in `arbiters` in the order of the numbers in `order`, until one
@@ -72,6 +75,7 @@ class Table {
    private:
     IndexEntries &indexes();
     void prepare_executor();
+    void insert_pending();
     void enter(std::span<const Datum> values, std::span<const bool> nulls);
     bool enter_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                             List *arbiters);
@@ -81,6 +85,7 @@ class Table {
     Relation relation_ = nullptr;
     TupleTableSlot *read_slot_ = nullptr;
     TupleTableSlot *write_slot_ = nullptr;
+    pg::Array<TupleTableSlot *> pending_;
     IndexEntries indexes_;
     bool indexes_open_ = false;
     // Only for tables with indexes of a kind that IndexEntries does not know, and for waiting.

@@ -80,18 +80,30 @@ bool waits_for_any_of(const Waiter &waiter, const Waiter &other) {
            });
 }
 
-// Has one other waiter of the same queues set its alarm anew: nobody may know any more when the
-// next job is due, and when the next lease ends.
-void hand_over(const Waiter &own) {
+bool is_asleep(const Waiter &waiter) {
+    return pg_atomic_read_u32(const_cast<pg_atomic_uint32 *>(&waiter.state)) == shmem::kWaiting;
+}
+
+// Has one other waiter set its alarm anew: nobody may know any more when the next job of these
+// queues is due, and when the next lease ends. The timer of the leases is everybody's, so where
+// nobody else waits for these queues any waiter will do for it.
+void hand_over(const Waiter &own, bool timer) {
     shmem::Shared *shared = shmem::pointer();
     LWLockAcquire(shared->lock, LW_SHARED);
+    int chosen = -1;
     for (int i = 0; i < shared->waiter_count; ++i) {
-        Waiter &waiter = shared->waiters[i];
-        if (&waiter != &own && pg_atomic_read_u32(&waiter.state) == shmem::kWaiting &&
-            waits_for_any_of(waiter, own)) {
-            SetLatch(&ProcGlobal->allProcs[i].procLatch);
+        const Waiter &waiter = shared->waiters[i];
+        if (&waiter == &own || !is_asleep(waiter)) {
+            continue;
+        }
+        if (waits_for_any_of(waiter, own)) {
+            chosen = i;
             break;
         }
+        chosen = timer ? i : chosen;
+    }
+    if (chosen >= 0) {
+        SetLatch(&ProcGlobal->allProcs[chosen].procLatch);
     }
     LWLockRelease(shared->lock);
 }
@@ -133,23 +145,27 @@ core::Timestamp alarm(core::Timestamp latest) {
     return owns_timer() ? std::min(at, heads::least_expiry()) : at;
 }
 
+bool has_timer() {
+    return pg_atomic_read_u32(&shmem::pointer()->timer_owner) ==
+           static_cast<std::uint32_t>(pg::compat::my_proc_number());
+}
+
 // Whether the others would sleep past something that this process has its alarm set for.
 bool is_alarmed() {
-    shmem::Shared *shared = shmem::pointer();
-    const bool owner = pg_atomic_read_u32(&shared->timer_owner) ==
-                       static_cast<std::uint32_t>(pg::compat::my_proc_number());
-    const core::Timestamp at = std::min(next_due(), owner ? heads::least_expiry() : core::kNever);
+    const core::Timestamp at =
+        std::min(next_due(), has_timer() ? heads::least_expiry() : core::kNever);
     return at < clock::now() + settings::poll_interval();
 }
 
 void leave(Waiter &waiter, bool alarmed) {
     waited_queues = {};
+    const bool timer = has_timer();
     if (stop_waiting(waiter)) {
         pass_on(waiter);
     }
     give_timer_back();
     if (alarmed && pg_atomic_read_u32(&shmem::pointer()->waiting) > 0) {
-        hand_over(waiter);
+        hand_over(waiter, timer);
     }
 }
 

@@ -78,29 +78,16 @@ bool register_scan(QueueLook &look, core::Timestamp now, core::Heads::Open &open
 
 }  // namespace
 
-QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) {
-    QueueLook look;
-    look.queue = find_or_make(relation, queue);
-    if (!look.queue.known()) {
-        return everything();
-    }
-    shmem::QueueSlot &slot = slot_of(look.queue);
-    note_use(slot);
-    const bool all = takes_rescan(slot, now) || !may_close();
-    core::PlaceSet<core::kOpenRanges> open;
-    const core::PlaceSet<8> own = own_claimable(relation, queue);
-    const core::Timestamp next_due = instant(&slot.next_due);
-    if (!all && own.empty() && next_due > now) {
-        look.next = next_due;
-        return look;
-    }
+namespace {
+
+// Reads the open places, those of this transaction's own rows included, into the look.
+void read_places(QueueLook &look, Oid relation, std::string_view queue, core::Timestamp now) {
+    core::Heads::Open open;
     if (!register_scan(look, now, open)) {
-        return everything();
+        look = everything();
+        return;
     }
-    if (all) {
-        look.places.push(core::kEveryPlace);
-        return look;
-    }
+    const core::PlaceSet<8> own = own_claimable(relation, queue);
     for (const core::PlaceRange &range : own.ranges()) {
         open.add(range);
     }
@@ -110,6 +97,36 @@ QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) 
         } else {
             look.places.push(range);
         }
+    }
+}
+
+// The same for all places, whatever the heads say.
+void read_everything(QueueLook &look, core::Timestamp now) {
+    core::Heads::Open open;
+    if (!register_scan(look, now, open)) {
+        look = everything();
+        return;
+    }
+    look.places.push(core::kEveryPlace);
+}
+
+}  // namespace
+
+QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) {
+    QueueLook look;
+    look.queue = find_or_make(relation, queue);
+    if (!look.queue.known()) {
+        return everything();
+    }
+    shmem::QueueSlot &slot = slot_of(look.queue);
+    note_use(slot);
+    const core::Timestamp next_due = instant(&slot.next_due);
+    if (takes_rescan(slot, now) || !may_close()) {
+        read_everything(look, now);
+    } else if (next_due <= now || has_own_claimable()) {
+        read_places(look, relation, queue, now);
+    } else {
+        look.next = next_due;
     }
     return look;
 }

@@ -2,6 +2,8 @@
 // of a subtransaction lie behind those of its parents, so only the tail is ever walked.
 #include "heads/notes.hpp"
 
+#include <algorithm>
+
 #include "heads/leases.hpp"
 #include "heads/look.hpp"
 #include "pg/array.hpp"
@@ -163,6 +165,11 @@ void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
 
 void note_written_by_hand(Oid relation) {
     written_by_hand = relation;
+}
+
+bool has_own_claimable() {
+    return noting && std::any_of(queue_notes.begin(), queue_notes.end(),
+                                 [](const QueueNote &note) { return !note.claimable.empty(); });
 }
 
 core::PlaceSet<8> own_claimable(Oid relation, std::string_view queue) {

@@ -20,6 +20,7 @@ void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
 void note_written_by_hand(Oid relation);
 
 // The places that this transaction has made claimable, which nobody else has opened yet.
+bool has_own_claimable();
 core::PlaceSet<8> own_claimable(Oid relation, std::string_view queue);
 // Whether this transaction may close places: not after rows were written by hand.
 bool may_close();

@@ -12,8 +12,6 @@ namespace {
 using shmem::QueueKey;
 using shmem::QueueSlot;
 
-// Beyond this many a backend forgets what it remembers and starts again.
-constexpr long kRemembered = 1'000;
 // A slot that was used more recently than this is not taken from its queue.
 constexpr std::int64_t kIdleMicros = 10'000'000;
 
@@ -22,12 +20,19 @@ struct IndexEntry {
     int slot;
 };
 
+// What this backend has found, by the hash of the queue's name; a newer one takes the place of an
+// older.
 struct Remembered {
-    QueueKey key;
+    std::uint64_t hash;
+    Oid relation;
     QueueRef queue;
 };
 
-HTAB *remembered = nullptr;
+std::array<Remembered, 256> remembered;
+
+Remembered &place_for(std::uint64_t hash) {
+    return remembered[hash % remembered.size()];
+}
 
 QueueKey key_for(Oid relation, std::string_view queue) {
     QueueKey key;
@@ -39,27 +44,18 @@ QueueKey key_for(Oid relation, std::string_view queue) {
     return key;
 }
 
-void remember(const QueueKey &key, QueueRef queue) {
-    if (remembered != nullptr && hash_get_num_entries(remembered) >= kRemembered) {
-        hash_destroy(remembered);
-        remembered = nullptr;
-    }
-    if (remembered == nullptr) {
-        HASHCTL control{};
-        control.keysize = sizeof(QueueKey);
-        control.entrysize = sizeof(Remembered);
-        remembered = hash_create("x_jobs slots", 64, &control, HASH_ELEM | HASH_BLOBS);
-    }
-    static_cast<Remembered *>(hash_search(remembered, &key, HASH_ENTER, nullptr))->queue = queue;
+bool is_of(const QueueKey &key, Oid relation, std::string_view queue) {
+    return key.database == MyDatabaseId && key.relation == relation && queue == key.name.data();
 }
 
-QueueRef recall(const QueueKey &key) {
-    if (remembered == nullptr) {
+QueueRef recall(std::uint64_t hash, Oid relation, std::string_view queue) {
+    const Remembered &entry = place_for(hash);
+    if (entry.hash != hash || entry.relation != relation || !is_current(entry.queue) ||
+        !is_of(slot_of(entry.queue).key, relation, queue)) {
         return {};
     }
-    const auto *entry =
-        static_cast<Remembered *>(hash_search(remembered, &key, HASH_FIND, nullptr));
-    return entry != nullptr && is_current(entry->queue) ? entry->queue : QueueRef{};
+    // The slot may have been given away while its key was read.
+    return is_current(entry.queue) ? entry.queue : QueueRef{};
 }
 
 QueueRef reference_to(int slot) {
@@ -138,39 +134,50 @@ bool is_current(QueueRef queue) {
     return queue.known() && pg_atomic_read_u64(&slot_of(queue).generation) == queue.generation;
 }
 
-QueueRef find(Oid relation, std::string_view queue) {
+namespace {
+
+QueueRef find_shared(Oid relation, std::string_view queue) {
     shmem::Shared *shared = shmem::pointer();
-    if (shared == nullptr) {
-        return {};
-    }
     const QueueKey key = key_for(relation, queue);
-    const QueueRef recalled = recall(key);
-    if (recalled.known()) {
-        return recalled;
-    }
     LWLockAcquire(shared->slots_lock, LW_SHARED);
     const QueueRef found = look_up(key);
     LWLockRelease(shared->slots_lock);
     return found;
 }
 
+QueueRef make_shared(Oid relation, std::string_view queue) {
+    shmem::Shared *shared = shmem::pointer();
+    const QueueKey key = key_for(relation, queue);
+    LWLockAcquire(shared->slots_lock, LW_EXCLUSIVE);
+    QueueRef found = look_up(key);
+    if (!found.known()) {
+        found = make(key);
+    }
+    LWLockRelease(shared->slots_lock);
+    return found;
+}
+
+}  // namespace
+
+QueueRef find(Oid relation, std::string_view queue) {
+    if (shmem::pointer() == nullptr) {
+        return {};
+    }
+    const std::uint64_t hash = queue_hash(queue);
+    QueueRef found = recall(hash, relation, queue);
+    if (!found.known()) {
+        found = find_shared(relation, queue);
+        place_for(hash) = {hash, relation, found};
+    }
+    return found;
+}
+
 QueueRef find_or_make(Oid relation, std::string_view queue) {
     QueueRef found = find(relation, queue);
-    shmem::Shared *shared = shmem::pointer();
-    if (shared == nullptr) {
-        return found;
-    }
-    const QueueKey key = key_for(relation, queue);
-    if (!found.known()) {
-        LWLockAcquire(shared->slots_lock, LW_EXCLUSIVE);
-        found = look_up(key);
-        if (!found.known()) {
-            found = make(key);
-        }
-        LWLockRelease(shared->slots_lock);
-    }
-    if (found.known() && !recall(key).known()) {
-        remember(key, found);
+    if (!found.known() && shmem::pointer() != nullptr) {
+        found = make_shared(relation, queue);
+        const std::uint64_t hash = queue_hash(queue);
+        place_for(hash) = {hash, relation, found};
     }
     return found;
 }

@@ -38,7 +38,9 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
     for (const std::string_view queue : queues) {
         const heads::QueueLook look = heads::begin_look(relation, queue, now);
         candidates.next_due_ = std::min(candidates.next_due_, look.next);
-        if (!look.places.empty()) {
+        if (look.places.empty()) {
+            heads::end_look(look, heads::Trail{});
+        } else {
             Stream &stream = candidates.streams_.push(Stream{});
             stream.look = look;
             stream.queue = pg::DatumOf<std::string_view>::make(queue);

@@ -272,20 +272,4 @@ void after_prepared_end() {
     open_everything(InvalidOid);
 }
 
-namespace {
-
-// The trigger on the table of live jobs. The library's own writes do not fire it.
-Datum written_by_hand_trigger(pg::Call call) {
-    if (!CALLED_AS_TRIGGER(call.info)) {
-        elog(ERROR, "written_by_hand is a trigger function");
-    }
-    const auto *data = reinterpret_cast<TriggerData *>(call.info->context);
-    note_written_by_hand(RelationGetRelid(data->tg_relation));
-    return PointerGetDatum(nullptr);
-}
-
-}  // namespace
-
-X_JOBS_SQL_FUNCTION(x_jobs_written_by_hand, written_by_hand_trigger)
-
 }  // namespace x_jobs::heads

@@ -186,6 +186,13 @@ core::Timestamp next_due(QueueRef queue) {
     return is_current(queue) ? instant(&slot_of(queue).next_due) : core::kNever;
 }
 
+bool may_find_something(QueueRef queue, core::Timestamp now) {
+    if (!is_current(queue)) {
+        return true;
+    }
+    return instant(&slot_of(queue).next_due) <= now || instant(&slot_of(queue).rescan_at) <= now;
+}
+
 void open_everything(Oid relation) {
     shmem::Shared *shared = shmem::pointer();
     if (shared == nullptr) {

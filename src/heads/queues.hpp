@@ -30,6 +30,10 @@ QueueRef find_or_make(Oid relation, std::string_view queue);
 // queue without a slot.
 core::Timestamp next_due(QueueRef queue);
 
+// Whether a claim at `now` would read the table: something may be due, a rescan is, or nobody
+// knows.
+bool may_find_something(QueueRef queue, core::Timestamp now);
+
 shmem::QueueSlot &slot_of(QueueRef queue);
 bool is_current(QueueRef queue);
 

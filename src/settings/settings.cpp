@@ -47,8 +47,9 @@ void define() {
     DefineCustomIntVariable(
         "x_jobs.poll_interval",
         "Sets the longest time that a waiting claim goes without looking at the table.",
-        "With shared_preload_libraries it is only a net under the wake-ups; without, it is the "
-        "wake-up.",
+        "With shared_preload_libraries it is only a net under the wake-ups, and all waiters but "
+        "one look "
+        "ten times less often; without, it is the wake-up.",
         &poll_interval_millis, poll_interval_millis, 10, 60'000, PGC_SUSET, GUC_UNIT_MS, nullptr,
         nullptr, nullptr);
     DefineCustomIntVariable(

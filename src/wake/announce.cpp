@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "clock/clock.hpp"
-#include "heads/queues.hpp"
+#include "heads/notes.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
 #include "pg/text.hpp"
@@ -288,8 +288,20 @@ void announce_for_sql(std::optional<std::string_view> queue) {
     announce(*queue);
 }
 
+// The trigger on the table of live jobs. The library's own writes do not fire it.
+Datum written_by_hand(pg::Call call) {
+    if (!CALLED_AS_TRIGGER(call.info)) {
+        elog(ERROR, "written_by_hand is a trigger function");
+    }
+    const auto *data = reinterpret_cast<TriggerData *>(call.info->context);
+    heads::note_written_by_hand(RelationGetRelid(data->tg_relation));
+    announce("");
+    return PointerGetDatum(nullptr);
+}
+
 }  // namespace
 
 X_JOBS_SQL_FUNCTION(x_jobs_announce, announce_for_sql)
+X_JOBS_SQL_FUNCTION(x_jobs_written_by_hand, written_by_hand)
 
 }  // namespace x_jobs::wake

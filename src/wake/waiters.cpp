@@ -139,6 +139,22 @@ core::Timestamp next_due() {
     return next;
 }
 
+// Whether a look may find something that nobody has told this process of: what it asks is kept in
+// shared memory, so that a thousand idle waiters do not look at tables.
+bool may_find_something(core::Timestamp now) {
+    return std::any_of(waited_queues.begin(), waited_queues.end(), [&](std::string_view queue) {
+        return heads::may_find_something(heads::find(waited_relation, queue), now);
+    });
+}
+
+// How long a waiter goes without asking by itself. Where commits wake it that is only a net, which
+// one of all waiters holds closely: a thousand that ask every second would keep a processor busy.
+core::Duration poll_span() {
+    constexpr int kLooser = 10;
+    return shmem::pointer() == nullptr || owns_timer() ? settings::poll_interval()
+                                                       : settings::poll_interval() * kLooser;
+}
+
 // The instant at which this process has to look although nobody wakes it.
 core::Timestamp alarm(core::Timestamp latest) {
     const core::Timestamp at = std::min(latest, next_due());
@@ -217,12 +233,19 @@ void abandon_wait() {
 void sleep_until(core::Timestamp latest) {
     Waiter *waiter = own_waiter();
     answering = false;
-    const core::Timestamp look_at = std::min(latest, clock::now() + settings::poll_interval());
+    core::Timestamp poll_at = clock::now() + poll_span();
     while (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
-        const core::Duration left = alarm(look_at) - clock::now();
-        if (left <= core::Duration::zero()) {
+        const core::Timestamp now = clock::now();
+        if (now >= alarm(latest)) {
             break;
         }
+        if (now >= poll_at) {
+            if (may_find_something(now)) {
+                break;
+            }
+            poll_at = now + poll_span();
+        }
+        const core::Duration left = std::min(alarm(latest), poll_at) - now;
         // Rounded up: waking a moment early would only mean another look.
         const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
         static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

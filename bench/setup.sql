@@ -1,10 +1,6 @@
 -- The tables that x_jobs is measured against, made in each block's database. x_jobs itself is installed beside them.
 CREATE EXTENSION x_jobs;
-CREATE SCHEMA bench;
-
--- The input of every job and row: 200 bytes as text.
-CREATE FUNCTION bench.input() RETURNS jsonb LANGUAGE sql IMMUTABLE
-    RETURN ('{"to": "' || repeat('x', 190) || '"}')::jsonb;
+\ir input.sql
 
 -- One plain insert: a table with nothing but its primary key.
 CREATE TABLE bench.insert_key (
@@ -16,6 +12,17 @@ CREATE TABLE bench.insert_key (
 
 -- One plain insert into the columns and the three indexes of x_jobs' own table.
 CREATE TABLE bench.insert_three (LIKE _x_jobs.jobs INCLUDING DEFAULTS INCLUDING INDEXES) WITH (fillfactor = 50);
+
+-- The life of a row in a table with nothing but its primary key: INSERT, UPDATE, DELETE.
+CREATE TABLE bench.life (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue text NOT NULL DEFAULT 'default',
+    state text NOT NULL DEFAULT 'ready',
+    attempt integer NOT NULL DEFAULT 0,
+    claimed_by text,
+    visible_at timestamptz,
+    input jsonb NOT NULL
+);
 
 -- The textbook queue: a row is taken with SKIP LOCKED and deleted when it is done. No history, no fencing, no key.
 CREATE TABLE bench.plain (

@@ -1,2 +1,2 @@
 \set key random(1, 9000000000000000000)
-SELECT id FROM x_jobs.enqueue('bench', bench.input(), 'key-' || (:key)::bigint);
+SELECT (x_jobs.enqueue('bench', bench.input(), 'key-' || (:key)::bigint)).id;

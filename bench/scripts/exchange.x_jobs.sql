@@ -1,1 +1,1 @@
-SELECT COALESCE(c.id, '00000000-0000-0000-0000-000000000000') AS id, COALESCE(c.claim, 0) AS claim FROM (VALUES (1)) AS one LEFT JOIN x_jobs.exchange(ARRAY[((:id)::uuid, (:claim)::bigint, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement], '{default}', 'worker-' || (:client_id)::text) AS c ON c.status = 'claimed' \gset
+SELECT id, claim, input FROM x_jobs.exchange(ARRAY[((:id)::uuid, (:claim)::bigint, 'ack', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::x_jobs.settlement], '{default}', 'worker-' || (:client_id)::text) WHERE status = 'claimed' \gset

@@ -44,6 +44,8 @@ bool wake_one(int process, Waiter &waiter) {
 // What this process waits for, while it does.
 Oid waited_relation = InvalidOid;
 std::span<const std::string_view> waited_queues;
+// When its last look at the table began.
+core::Timestamp looked_at;
 
 // This process was woken, and its look at the table is not complete.
 bool answering = false;
@@ -127,14 +129,13 @@ bool stop_waiting(Waiter &waiter) {
     return woken || std::exchange(answering, false);
 }
 
-// When the next job of the waited queues falls due, of those that are not due already: these were
-// there at the last look, and others have been woken for them since.
+// When the next job of the waited queues falls due, of those that were not due at the last look:
+// these it saw, and others have been woken for them since.
 core::Timestamp next_due() {
-    const core::Timestamp now = clock::now();
     core::Timestamp next = core::kNever;
     for (const std::string_view queue : waited_queues) {
         const core::Timestamp due = heads::next_due(heads::find(waited_relation, queue));
-        next = due > now ? std::min(next, due) : next;
+        next = due > looked_at ? std::min(next, due) : next;
     }
     return next;
 }
@@ -194,6 +195,7 @@ bool is_waiting(Waiter *waiter) {
 void begin_wait(Oid relation, std::span<const std::string_view> queues, Appetite appetite) {
     waited_relation = relation;
     waited_queues = queues;
+    looked_at = clock::now();
     Waiter *waiter = own_waiter();
     if (waiter == nullptr) {
         return;
@@ -234,26 +236,30 @@ void sleep_until(core::Timestamp latest) {
     Waiter *waiter = own_waiter();
     answering = false;
     core::Timestamp poll_at = clock::now() + poll_span();
+    core::Timestamp at = alarm(latest);
     while (waiter == nullptr || pg_atomic_read_u32(&waiter->state) != shmem::kWoken) {
         const core::Timestamp now = clock::now();
-        if (now >= alarm(latest)) {
+        if (now >= at) {
             break;
         }
         if (now >= poll_at) {
-            if (may_find_something(now)) {
+            if (waiter == nullptr || may_find_something(now)) {
                 break;
             }
             poll_at = now + poll_span();
         }
-        const core::Duration left = std::min(alarm(latest), poll_at) - now;
         // Rounded up: waking a moment early would only mean another look.
-        const auto millis = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+        const auto millis =
+            std::chrono::ceil<std::chrono::milliseconds>(std::min(at, poll_at) - now).count();
         static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
                                     static_cast<long>(millis), PG_WAIT_EXTENSION));
         ResetLatch(MyLatch);
         CHECK_FOR_INTERRUPTS();
+        // An alarm that has been handed over may be earlier.
+        at = std::min(at, alarm(latest));
     }
     CHECK_FOR_INTERRUPTS();
+    looked_at = clock::now();
     if (waiter != nullptr) {
         // Before the look that follows, so that a commit from here on wakes again.
         answering = pg_atomic_exchange_u32(&waiter->state, shmem::kWaiting) == shmem::kWoken;

@@ -1,0 +1,1 @@
+SELECT count(pgq.insert_event('bench_' || (:client_id)::text, 'bench', input::text)) FROM unnest(array_fill(bench.input(), ARRAY[1000])) AS input;

@@ -1,0 +1,1 @@
+INSERT INTO bench.plain (input) VALUES (bench.input()) RETURNING id;

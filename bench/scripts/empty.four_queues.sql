@@ -1,0 +1,1 @@
+SELECT id FROM x_jobs.claim('{first,second,third,fourth}', 'worker');

@@ -1,0 +1,116 @@
+# What happens to a place while a claim is on its way: it has passed the place, has not yet ended, and then closes what it
+# went through. What was opened meanwhile must stay open. A claim is stopped on its way at the record of a lapse, which
+# goes to a table that another session has locked. If this failed, a job would be lost to a claim that came at the same
+# moment, and to no other: the kind of loss that no other test sees.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::Bin;
+use Heads;
+use JobServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $server = heads_server('heads_scan');
+my ($one, $two, $stopper) = map { session($server) } 1 .. 3;
+
+# Makes the queue's job `stop` lapse, so that whoever claims it is stopped there.
+sub stops
+{
+	my ($queue) = @_;
+	quietly($one, enqueue($queue, 'stop', "run_at => '" . at(20) . "'", 'max_attempts => 100'));
+	is(takes($one, $queue, names => 'work', lease => '0'), 'stop', 'a job that stops its next claim');
+	return;
+}
+
+# A claim of the queue that has gone as far as the job that stops it.
+sub stopped_claim
+{
+	my ($queue, %options) = @_;
+	quietly($stopper, 'BEGIN', 'LOCK TABLE _x_jobs.attempts IN ACCESS EXCLUSIVE MODE') unless $options{stopped};
+	my $claimer = session($server);
+	my $pid = $claimer->pid;
+	quietly($claimer, 'BEGIN') if $options{open};
+	$claimer->send(claim_of($queue, %options));
+	$server->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT('not stopped');
+	return $claimer;
+}
+
+my $closed;
+for my $case (
+	[ 'an enqueue behind a claim on its way', sub { quietly($two, enqueue($_[0], 'a', "run_at => '" . at(2) . "'")) }, 'a' ],
+	[ 'an enqueue of a lower priority', sub { quietly($two, enqueue($_[0], 'a', 'priority => 9')) }, 'a', full => 1 ],
+	[ 'an enqueue of a higher priority', sub { quietly($two, enqueue($_[0], 'a', 'priority => 0')) }, 'a' ],
+	[ 'many enqueues behind it', sub { quietly($two, map { enqueue($_[0], "k$_", "run_at => '" . at($_) . "'") } 1 .. 9) }, join(' ', map { "k$_" } 1 .. 9) ],
+	# Counted attempts are recorded in the table that is locked.
+	[ 'a nack behind it', sub { quietly($two, "SELECT x_jobs.nack('$_[1]{held}', 'holder', 1, counts_as_attempt => false)") }, 'held' ],
+	[ 'a release behind it', sub { quietly($two, "SELECT x_jobs.release('$_[1]{held}', 'holder', 1)") }, 'held' ],
+	[ 'a rollback of a claim behind it', sub { quietly($two, 'ROLLBACK') }, 'open', hold => 1 ],
+	[ 'a rollback to a savepoint behind it', sub { quietly($two, 'ROLLBACK TO s') }, 'open', hold => 1 ],
+	[ 'a commit of an enqueue that it passed', sub { quietly($two, 'COMMIT') }, 'unseen', enqueue => 1 ],
+	[ 'a prepared enqueue that it passed', sub { quietly($two, q{PREPARE TRANSACTION 'p'}, q{COMMIT PREPARED 'p'}) }, 'unseen', enqueue => 1 ],
+	[ 'a row by hand behind it', sub { quietly($two, "UPDATE _x_jobs.jobs SET run_at = '" . at(1) . "' WHERE queue = '$_[0]' AND idempotency_key = 'future'") }, 'future' ],
+	[ 'a promotion behind it', sub { quietly($two, "SELECT x_jobs.promote('$_[1]{later}')") }, 'later', full => 1 ])
+{
+	my ($name, $meanwhile, $found, %options) = @$case;
+	for my $end ('COMMIT', 'ROLLBACK')
+	{
+		my $queue = closed_queue("$name, $end");
+		stops($queue);
+		my %ids;
+		# One that another worker holds, one that an open transaction holds, two that are due later.
+		%ids = put($one, $queue, 'held', 'open');
+		is(takes($one, $queue, max => 1, worker => 'holder', lease => '5 h'), 'held', "$name: held");
+		$ids{later} = job_id(++$closed + 0x77000);
+		quietly($one, enqueue($queue, 'future', "delay => '50 h'"), enqueue($queue, 'later', "delay => '40 h'", "id => '$ids{later}'"));
+		quietly($two, 'BEGIN', 'SAVEPOINT s');
+		is(takes($two, $queue, max => 1, lease => '5 h'), 'open', "$name: held by a transaction");
+		quietly($two, 'COMMIT') unless $options{hold};
+		quietly($two, 'BEGIN', enqueue($queue, 'unseen', "run_at => '" . at(3) . "'")) if $options{enqueue};
+		my $claimer = stopped_claim($queue, open => 1, max => $options{full} ? 100 : 1);
+		$meanwhile->($queue, \%ids);
+		quietly($stopper, 'COMMIT');
+		my $got = $claimer->result;
+		like($got, qr/^stop\b/, "$name: the claim has its job");
+		$got =~ s/^stop ?//;
+		quietly($claimer, $end);
+		# What it came across further on is its own, unless it gives it back.
+		my @rest = $end eq 'COMMIT' ? grep { my $key = $_; !grep { $_ eq $key } split / /, $got } split / /, $found
+			: split / /, $found;
+		my %wanted = map { $_ => 1 } @rest, $end eq 'COMMIT' ? () : 'stop';
+		is(join(' ', sort split / /, takes($one, $queue, worker => 'finder')), join(' ', sort keys %wanted), "$name, $end: found");
+		finds_nothing($queue, "$name, $end: and nothing more");
+		$two->sql('ROLLBACK');
+		$claimer->quit;
+	}
+}
+
+# A lease that lapses behind a claim on its way: told by the claim of another queue at a later time.
+my $name = 'a lapse behind a claim on its way';
+my $queue = closed_queue($name);
+stops($queue);
+put($one, $queue, 'held');
+is(takes($one, $queue, max => 1, lease => '1 h', worker => 'holder'), 'held', "$name: held");
+my $claimer = stopped_claim($queue, max => 1);
+is(shifted('2 h', 'nothing'), '', "$name: told");
+quietly($stopper, 'COMMIT');
+is($claimer->result, 'stop', "$name: the claim has its job");
+is(shifted('2 h', $queue, max => 2), 'held stop', "$name: found");
+
+# More claims on their way than are registered: the rest close nothing, and lose nothing.
+$name = 'twenty claims on their way';
+$queue = closed_queue($name);
+my @keys = map { sprintf 'k%02d', $_ } 1 .. 20;
+put($one, $queue, @keys);
+is(takes($one, $queue, lease => '0'), join(' ', @keys), "$name: all have lapsed");
+my @claimers;
+push @claimers, stopped_claim($queue, max => 1, stopped => scalar @claimers) for @keys;
+quietly($two, enqueue($queue, 'a', "run_at => '" . at(1) . "'"));
+quietly($stopper, 'COMMIT');
+is(join(' ', sort map { $_->result } @claimers), join(' ', @keys), "$name: each has one");
+finds($queue, 'a', $name);
+is_closed($queue, "$name, when they have ended");
+$_->quit for @claimers;
+
+done_testing();

@@ -102,9 +102,11 @@ def plot_waiting(measured, folder):
     save(figure, folder, "waiting")
 
 
-PLOTS = {"marks": plot_marks, "rates": plot_rates, "steady": plot_steady, "waiting": plot_waiting}
+# Each with the measurement that it shows.
+PLOTS = ((plot_marks, None), (plot_rates, "claim_ack"), (plot_steady, "steady"), (plot_waiting, "wait_latency"))
 
 
 def draw(measured, folder):
-    for plot in PLOTS.values():
-        plot(measured, folder)
+    for plot, shown in PLOTS:
+        if shown is None or shown in measured:
+            plot(measured, folder)

@@ -19,7 +19,11 @@ def without_raw_figures(value):
     return value
 
 
-def record(recorded):
+def record(part):
+    """Keeps what was measured, in place of what was recorded of the same measurements before."""
+    part = without_raw_figures(part)
+    kept = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {"measured": {}, "took": {}}
+    recorded = {"machine": part["machine"], **{name: {**kept[name], **part[name]} for name in ("measured", "took")}}
     RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
 
 
@@ -94,6 +98,8 @@ def short_table(recorded):
     from .throughput import COMPARISONS
     lines = ["| jobs/s | 1 client | 8 clients |", "| --- | --- | --- |"]
     for name in ("enqueue", "enqueue_1000", "claim_ack", "exchange", "claim_settle_100"):
+        if name not in recorded["measured"]:
+            continue
         table = marks.Table(recorded["measured"][name])
         counts = (1, 8)
         for variant in ("x_jobs", "x_jobs_not_kept"):
@@ -118,24 +124,30 @@ def short_table(recorded):
 
 
 def performance(recorded):
-    rows = marks.read(recorded["measured"])
+    measured = recorded["measured"]
+    rows = marks.read(measured)
     reached = sum(mark.reached for mark in rows)
-    steady, dead = recorded["measured"]["steady"], recorded["measured"]["dead_rows"]
-    textbook = steady["runs"]["textbook"]
-    return "\n".join([
-        machine_line(recorded["machine"]), "",
-        f"{reached} of {len(rows)} marks are reached.", "",
-        "![Each mark, and what was measured](plots/marks.svg)", "",
-        marks_table(recorded), "",
-        "## Rates", "", "![Claim and settle by number of clients](plots/rates.svg)", "",
-        "Every rate, and the settings of the peers that were tried: [bench](../bench/README.md).", "",
-        "## Speed that does not decay", "", "![Rate and latency over time with a pinned horizon](plots/steady.svg)", "",
-        f"The textbook queue went from {textbook['first']['rate']:,.0f} to {textbook['last']['rate']:,.0f} jobs/s in the same"
-        f" {len(textbook['seconds'])} s, and from {textbook['first']['p99_us'] / 1000:,.1f} to"
-        f" {textbook['last']['p99_us'] / 1000:,.1f} ms. With {dead['dead']:,} dead rows in front it worked at"
-        f" {dead['ratios']['textbook']['median']:.2f} of its rate without, x_jobs at {dead['ratios']['dead']['median']:.2f}.", "",
-        "## Waiting", "", "![From commit to claimed job](plots/waiting.svg)", "",
-        waiting_table(recorded["measured"]["wait_latency"])])
+    missing = [name for name in marks.READERS if name not in measured]
+    parts = [machine_line(recorded["machine"]), "", f"{reached} of {len(rows)} marks are reached.", ""]
+    if missing:
+        parts += [f"Not recorded for this version: {', '.join(missing)}.", ""]
+    parts += ["![Each mark, and what was measured](plots/marks.svg)", "", marks_table(recorded), "",
+              "Every rate, and the settings of the peers that were tried: [bench](../bench/README.md).", ""]
+    if "claim_ack" in measured:
+        parts += ["## Rates", "", "![Claim and settle by number of clients](plots/rates.svg)", ""]
+    if "steady" in measured:
+        textbook = measured["steady"]["runs"]["textbook"]
+        parts += ["## Speed that does not decay", "", "![Rate and latency over time with a pinned horizon](plots/steady.svg)", "",
+                  f"The textbook queue went from {textbook['first']['rate']:,.0f} to {textbook['last']['rate']:,.0f} jobs/s in the"
+                  f" same {len(textbook['seconds'])} s, and from {textbook['first']['p99_us'] / 1000:,.1f} to"
+                  f" {textbook['last']['p99_us'] / 1000:,.1f} ms.", ""]
+    if "dead_rows" in measured:
+        dead = measured["dead_rows"]
+        parts += [f"With {dead['dead']:,} dead rows in front the textbook queue worked at {dead['ratios']['textbook']['median']:.2f}"
+                  f" of its rate without, x_jobs at {dead['ratios']['dead']['median']:.2f}.", ""]
+    if "wait_latency" in measured:
+        parts += ["## Waiting", "", "![From commit to claimed job](plots/waiting.svg)", "", waiting_table(measured["wait_latency"]), ""]
+    return "\n".join(parts).rstrip()
 
 
 def waiting_table(measured):

@@ -10,8 +10,6 @@ namespace x_jobs::queue {
 
 namespace {
 
-using store::Column;
-
 // The arguments of x_jobs.enqueue by position.
 enum Position {
     kName,

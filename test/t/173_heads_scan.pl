@@ -113,4 +113,24 @@ finds($queue, 'a', $name);
 is_closed($queue, "$name, when they have ended");
 $_->quit for @claimers;
 
+# The same, and all that are registered are cut off.
+$name = 'four claims on their way that are not registered';
+$queue = closed_queue($name);
+put($one, $queue, @keys);
+is(takes($one, $queue, lease => '0'), join(' ', @keys), "$name: all have lapsed");
+@claimers = ();
+push @claimers, stopped_claim($queue, max => 1, stopped => scalar @claimers) for @keys;
+for my $registered (splice @claimers, 0, 16)
+{
+	quietly($two, 'SELECT pg_cancel_backend(' . $registered->pid . ')');
+	$registered->result;
+	$registered->quit;
+}
+quietly($two, enqueue($queue, 'a', "run_at => '" . at(1) . "'"));
+quietly($stopper, 'COMMIT');
+is(join(' ', sort map { $_->result } @claimers), join(' ', @keys[ 16 .. 19 ]), "$name: each has one");
+finds($queue, join(' ', 'a', @keys[ 0 .. 15 ]), $name);
+is_closed($queue, "$name, when they have ended");
+$_->quit for @claimers;
+
 done_testing();

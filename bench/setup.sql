@@ -11,7 +11,7 @@ CREATE TABLE bench.insert_key (
 );
 
 -- One plain insert into the columns and the three indexes of x_jobs' own table.
-CREATE TABLE bench.insert_three (LIKE _x_jobs.jobs INCLUDING DEFAULTS INCLUDING INDEXES) WITH (fillfactor = 50);
+CREATE TABLE bench.insert_three (LIKE _x_jobs.jobs INCLUDING DEFAULTS INCLUDING INDEXES) WITH (fillfactor = 45);
 
 -- The life of a row in a table with nothing but its primary key: INSERT, UPDATE, DELETE.
 CREATE TABLE bench.life (

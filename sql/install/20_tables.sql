@@ -38,8 +38,9 @@ CREATE TABLE _x_jobs.jobs (
     blocked_by text COLLATE "C",
     CONSTRAINT jobs_pkey PRIMARY KEY (id)
 ) WITH (
-    -- Room for the HOT updates of a whole claimed backlog, and vacuum by the row rather than by the share.
-    fillfactor = 50,
+    -- Room for the HOT updates of a whole claimed backlog, and vacuum by the row rather than by the share. Rows lie in the
+    -- order in which they are claimed, so a page is claimed and renewed all at once; half a page would just do.
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_threshold = 2000
 );

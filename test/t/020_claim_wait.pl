@@ -240,7 +240,7 @@ for my $preload (1, 0)
 	put_to_sleep($server, $one, claim_waiting("'held too'"));
 	ok($server->poll_query_until('postgres', $locks), "$how: C-076 claim(wait) holds no table lock while it waits");
 	for my $upkeep ('VACUUM FULL _x_jobs.jobs', 'TRUNCATE _x_jobs.tally_0', 'REINDEX TABLE _x_jobs.jobs',
-		'ALTER TABLE _x_jobs.jobs SET (fillfactor = 50)', 'BEGIN; LOCK TABLE _x_jobs.jobs, _x_jobs.queues; COMMIT')
+		'ALTER TABLE _x_jobs.jobs SET (fillfactor = 45)', 'BEGIN; LOCK TABLE _x_jobs.jobs, _x_jobs.queues; COMMIT')
 	{
 		$admin->sql($upkeep);
 		is($admin->complaint, '', "$how: C-076 $upkeep goes through during claim(wait)");

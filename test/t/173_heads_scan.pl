@@ -24,10 +24,12 @@ sub stops
 	return;
 }
 
-# A claim of the queue that has gone as far as the job that stops it.
+# A claim of the queue that has gone as far as the job that stops it, through everything before it: a statement of somebody
+# else on the table has had all places opened.
 sub stopped_claim
 {
 	my ($queue, %options) = @_;
+	quietly($one, 'DELETE FROM _x_jobs.jobs WHERE false') unless $options{stopped};
 	quietly($stopper, 'BEGIN', 'LOCK TABLE _x_jobs.attempts IN ACCESS EXCLUSIVE MODE') unless $options{stopped};
 	my $claimer = session($server);
 	my $pid = $claimer->pid;

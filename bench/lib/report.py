@@ -8,6 +8,8 @@ from .cluster import HERE
 
 RECORDED = HERE / "recorded.json"
 BEGIN, END = "<!-- figures of bench/run --record -->", "<!-- end of figures -->"
+# A multiple beyond this says more about one setting of a peer than about the peer: not for the front page.
+UNBELIEVABLE = 20
 RAW = ("blocks", "all_us")
 
 
@@ -111,7 +113,7 @@ def short_table(recorded):
             lines.append(f"| {COMPARISONS[name].what}{kept} | {' | '.join(rates)} |")
         for variant in ("insert_key", "by_id", "textbook", "graphile_worker", "pg_boss", "pgq"):
             there = [table.rows[variant, count] for count in counts if (variant, count) in table.rows]
-            if there:
+            if there and max(row["ratio"]["median"] for row in there) < UNBELIEVABLE:
                 ratio = "ratio_not_kept" if "ratio_not_kept" in there[0] else "ratio"
                 cells = [f"{table.rows[variant, count][ratio]['median']:.2f}" if (variant, count) in table.rows else "-"
                          for count in counts]

@@ -15,11 +15,13 @@ EXPECTED = {"55P03", "57014", "40P01", "40001", "57P01", "23505"}
 
 
 class HeadsClient:
-    def __init__(self, conninfo, number, seed, until):
+    def __init__(self, conninfo, number, seed, until, wide):
         self.conninfo = conninfo
         self.number = number
         self.random = random.Random(f"{seed}/{number}")
         self.until = until
+        # Whether it also does what has every place opened, and so hides whatever was lost before.
+        self.wide = wide
         self.worker = f"worker {number}"
         self.held = []
         self.calls = 0
@@ -86,7 +88,7 @@ class HeadsClient:
         choice = self.random.random()
         if choice < 0.5:
             self.execute("COMMIT")
-        elif choice < 0.8:
+        elif choice < 0.8 or choice < 0.95 and not self.wide:
             self.execute("ROLLBACK")
         elif choice < 0.95:
             name = f"{self.number} {self.transactions} {self.random.random()}"
@@ -113,7 +115,7 @@ class HeadsClient:
             (self.operate, 8),
             (self.requeue, 4),
             (self.pause, 1),
-            (self.by_hand, 3),
+            (self.by_hand, 3 if self.wide else 0),
             (self.lock, 3),
             (self.kill, 1),
         ]

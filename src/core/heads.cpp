@@ -28,27 +28,66 @@ int Heads::begin_scan() {
     return kNoScan;
 }
 
-void Heads::abandon_scan(int scan) {
+void Heads::end_scan(int scan) {
     if (scan != kNoScan) {
         scans_[static_cast<std::size_t>(scan)].active = false;
     }
 }
 
-void Heads::end_scan(int scan, std::span<const PlaceRange> covered, const Left &left) {
-    if (scan == kNoScan) {
-        return;
+// Whoever has looked at a place has done so for the other scans too: what was opened before that
+// need not stay open on their account.
+void Heads::subtract(const PlaceRange &range) {
+    open_.subtract(range);
+    for (Scan &scan : scans_) {
+        if (scan.active) {
+            scan.opened_meanwhile.subtract(range);
+        }
     }
-    for (const PlaceRange &range : covered) {
-        open_.subtract(range);
-    }
-    for (const PlaceRange &range :
-         scans_[static_cast<std::size_t>(scan)].opened_meanwhile.ranges()) {
-        open_.add(range);
+}
+
+void Heads::close(int scan, std::span<const PlaceRange> covered, const Left &left) {
+    if (scan != kNoScan) {
+        close_covered(scan, covered, left);
     }
     for (const PlaceRange &range : left.ranges()) {
-        open_.add(range);
+        lower(range);
     }
-    abandon_scan(scan);
+}
+
+void Heads::close_covered(int scan, std::span<const PlaceRange> covered, const Left &left) {
+    PlaceSet<kOpenedMeanwhile + kLeft> kept;
+    for (const PlaceRange &range :
+         scans_[static_cast<std::size_t>(scan)].opened_meanwhile.ranges()) {
+        kept.add(range);
+    }
+    for (const PlaceRange &range : left.ranges()) {
+        kept.add(range);
+    }
+    for (const PlaceRange &range : covered) {
+        PlaceRange rest = range;
+        for (const PlaceRange &keep : kept.ranges()) {
+            subtract({rest.begin, std::min(keep.begin, rest.end)});
+            rest.begin = std::max(rest.begin, keep.end);
+        }
+        subtract(rest);
+    }
+}
+
+bool Heads::take(const Place &place) {
+    if (!open_.contains(place)) {
+        return false;
+    }
+    subtract(just(place));
+    return true;
+}
+
+Place Heads::next_open(const Place &from) const {
+    for (const PlaceRange &range : open_.ranges()) {
+        if (from < range.end) {
+            return std::max(from, range.begin);
+        }
+    }
+    return kEveryPlace.end;
 }
 
 // Beyond the frontier lies nothing dead, so the rest of the priority is opened at once: the next
@@ -63,6 +102,9 @@ PlaceRange Heads::widened(const PlaceRange &rows) const {
 }
 
 void Heads::lower(const PlaceRange &rows) {
+    if (rows.empty()) {
+        return;
+    }
     const PlaceRange opened = widened(rows);
     open_.add(opened);
     for (Scan &scan : scans_) {

@@ -12,6 +12,8 @@
 //   there.
 // - A claim's scan is registered before it begins. What is opened while it runs it may have passed
 //   too early, so that stays open when the scan closes what it went through.
+// - A claim takes a place before it touches the row: a taken place is closed, so no two claims try
+//   the same row, and whoever took it opens it again if the row stays claimable.
 #pragma once
 
 #include "core/limits.hpp"
@@ -21,6 +23,8 @@ namespace x_jobs::core {
 
 constexpr int kOpenRanges = 64;
 constexpr int kConcurrentScans = 16;
+constexpr int kOpenedMeanwhile = 4;
+constexpr int kLeft = 8;
 // A scan that found no room to be registered may look, and closes nothing.
 constexpr int kNoScan = -1;
 
@@ -30,7 +34,7 @@ class Heads {
 
     using Open = PlaceSet<kOpenRanges>;
     // What a scan leaves claimable behind itself.
-    using Left = PlaceSet<8>;
+    using Left = PlaceSet<kLeft>;
 
     // Opens everything.
     void reset();
@@ -40,9 +44,14 @@ class Heads {
     // Registers a scan that is about to read the table.
     int begin_scan();
     // Closes what the scan went through, but for what was opened meanwhile and what it left.
-    // `passed` says up to where, in each priority, it has seen index entries.
-    void end_scan(int scan, std::span<const PlaceRange> covered, const Left &left);
-    void abandon_scan(int scan);
+    void close(int scan, std::span<const PlaceRange> covered, const Left &left);
+    void end_scan(int scan);
+
+    // Closes the place, for a claim that will open it again if it does not get the row. False when
+    // it is not open: then somebody else has it.
+    bool take(const Place &place);
+    // The first open place from there on.
+    Place next_open(const Place &from) const;
 
     // Opens the places of rows that have become claimable and can be seen.
     void lower(const PlaceRange &rows);
@@ -62,10 +71,12 @@ class Heads {
    private:
     struct Scan {
         bool active = false;
-        PlaceSet<4> opened_meanwhile;
+        PlaceSet<kOpenedMeanwhile> opened_meanwhile;
     };
 
     PlaceRange widened(const PlaceRange &rows) const;
+    void subtract(const PlaceRange &range);
+    void close_covered(int scan, std::span<const PlaceRange> covered, const Left &left);
 
     Open open_;
     // The place behind the last index entry that a scan has seen, for each priority.

@@ -8,10 +8,13 @@ namespace x_jobs::heads {
 
 namespace {
 
-// Scans that this process has registered and not ended yet.
+// Scans that this process has registered and not ended yet, and the place that each took last: an
+// error may come before the row's transaction has noted it.
 struct Registered {
     QueueRef queue;
     int scan;
+    bool active;
+    core::PlaceRange taken;
 };
 
 pg::Array<Registered> registered;
@@ -47,6 +50,7 @@ bool takes_rescan(shmem::QueueSlot &slot, core::Timestamp now) {
 QueueLook everything() {
     QueueLook look;
     look.places.push(core::kEveryPlace);
+    look.everything = true;
     return look;
 }
 
@@ -56,9 +60,8 @@ bool crosses(const core::PlaceRange &range) {
 
 // Copies the open places and registers the scan, in one step.
 bool register_scan(QueueLook &look, core::Timestamp now, core::Heads::Open &open) {
-    const bool none_active =
-        std::all_of(registered.begin(), registered.end(),
-                    [](const Registered &one) { return one.scan == core::kNoScan; });
+    const bool none_active = std::all_of(registered.begin(), registered.end(),
+                                         [](const Registered &one) { return !one.active; });
     if (none_active) {
         if (registered.size() == 0) {
             registered = pg::Array<Registered>(TopMemoryContext);
@@ -67,13 +70,14 @@ bool register_scan(QueueLook &look, core::Timestamp now, core::Heads::Open &open
     }
     // Room first: from the registration on nothing may raise before it is on the list.
     look.number = registered.size();
-    Registered &entry = registered.push({look.queue, core::kNoScan});
-    const bool current = change_heads(look.queue, [&](core::Heads &heads) {
+    Registered &entry = registered.push({look.queue, core::kNoScan, false, {}});
+    entry.active = change_heads(look.queue, [&](core::Heads &heads) {
         heads.open_due(now);
         open = heads.open();
         entry.scan = look.scan = heads.begin_scan();
     });
-    return current;
+    look.registered = entry.active;
+    return entry.active;
 }
 
 }  // namespace
@@ -90,6 +94,7 @@ void read_places(QueueLook &look, Oid relation, std::string_view queue, core::Ti
     const core::PlaceSet<8> own = own_claimable(relation, queue);
     for (const core::PlaceRange &range : own.ranges()) {
         open.add(range);
+        look.own.push(range);
     }
     for (const core::PlaceRange &range : open.ranges()) {
         if (range.begin.run_at > now && !crosses(range)) {
@@ -108,6 +113,30 @@ void read_everything(QueueLook &look, core::Timestamp now) {
         return;
     }
     look.places.push(core::kEveryPlace);
+    look.everything = true;
+}
+
+bool is_own(const QueueLook &look, const core::Place &place) {
+    return std::any_of(look.own.begin(), look.own.end(),
+                       [&](const core::PlaceRange &range) { return range.contains(place); });
+}
+
+// Tells the heads what the look went through, and forgets it.
+void close_behind(core::Heads &heads, const QueueLook &look, Trail &trail) {
+    for (const core::Place &place : trail.seen) {
+        heads.pass(place);
+    }
+    for (const core::PlaceRange &range : trail.unwatched.ranges()) {
+        heads.watch(range, trail.unwatched_until);
+    }
+    if (may_close()) {
+        heads.close(look.scan, {trail.covered.begin(), trail.covered.size()}, trail.left);
+    }
+    trail.seen.clear();
+    trail.unwatched.clear();
+    trail.unwatched_until = core::kNever;
+    trail.covered.clear();
+    trail.left.clear();
 }
 
 }  // namespace
@@ -131,32 +160,50 @@ QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) 
     return look;
 }
 
-void end_look(const QueueLook &look, const Trail &trail) {
-    if (look.scan == core::kNoScan) {
+void end_look(const QueueLook &look, Trail &trail) {
+    if (!look.registered) {
         return;
     }
-    registered[look.number].scan = core::kNoScan;
-    const bool closes = may_close();
+    registered[look.number].active = false;
     change_heads(look.queue, [&](core::Heads &heads) {
-        for (const core::Place &place : trail.seen) {
-            heads.pass(place);
-        }
-        for (const core::PlaceRange &range : trail.unwatched.ranges()) {
-            heads.watch(range, trail.unwatched_until);
-        }
-        if (closes) {
-            heads.end_scan(look.scan, {trail.covered.begin(), trail.covered.size()}, trail.left);
+        close_behind(heads, look, trail);
+        heads.end_scan(look.scan);
+    });
+}
+
+Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place,
+                  core::Place &next) {
+    if (!look.registered || look.everything || is_own(look, place)) {
+        return Taking::unreserved;
+    }
+    bool taken = false;
+    const bool current = change_heads(look.queue, [&](core::Heads &heads) {
+        taken = heads.take(place);
+        if (taken) {
+            registered[look.number].taken = core::just(place);
+            close_behind(heads, look, trail);
         } else {
-            heads.abandon_scan(look.scan);
+            next = heads.next_open(place);
         }
     });
+    if (!current) {
+        return Taking::unreserved;
+    }
+    return taken ? Taking::ours : Taking::gone;
+}
+
+void give_back(const QueueLook &look, const core::Place &place) {
+    change_heads(look.queue, [&](core::Heads &heads) { heads.lower(core::just(place)); });
 }
 
 void abandon_looks() {
     for (Registered &entry : registered) {
-        if (entry.scan != core::kNoScan) {
-            change_heads(entry.queue, [&](core::Heads &heads) { heads.abandon_scan(entry.scan); });
-            entry.scan = core::kNoScan;
+        if (entry.active) {
+            change_heads(entry.queue, [&](core::Heads &heads) {
+                heads.lower(entry.taken);
+                heads.end_scan(entry.scan);
+            });
+            entry.active = false;
         }
     }
 }

@@ -14,7 +14,13 @@ struct QueueLook {
     // When a look may find something that this one does not.
     core::Timestamp next = core::kNever;
 
+    // Every place is read, whatever the heads say.
+    bool everything = false;
+    // Places of rows that only this transaction sees, so that nobody can take them away.
+    pg::Array<core::PlaceRange> own;
+
     QueueRef queue;
+    bool registered = false;
     int scan = core::kNoScan;
     std::size_t number = 0;
 };
@@ -24,6 +30,7 @@ struct Trail {
     pg::Array<core::PlaceRange> covered;
     // The last index entry seen in each priority.
     pg::Array<core::Place> seen;
+    // Rows that may still be claimed, by others or later.
     core::Heads::Left left;
     // Rows running under leases that nobody else watches, and when the first of them ends.
     core::PlaceSet<1> unwatched;
@@ -31,7 +38,19 @@ struct Trail {
 };
 
 QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now);
-void end_look(const QueueLook &look, const Trail &trail);
+void end_look(const QueueLook &look, Trail &trail);
+
+enum class Taking {
+    ours,        // nobody else tries this row; give it back unless it is written
+    unreserved,  // whoever writes it first has it
+    gone,        // somebody else has it
+};
+
+// Takes the place of a row that the look is about to write, and closes what lies behind on the
+// trail. With `gone` comes the next place that is worth a try.
+Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place, core::Place &next);
+// Opens a place again that was taken and whose row was not written.
+void give_back(const QueueLook &look, const core::Place &place);
 
 // After an error. Never raises.
 void abandon_looks();

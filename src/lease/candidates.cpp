@@ -39,7 +39,8 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
         const heads::QueueLook look = heads::begin_look(relation, queue, now);
         candidates.next_due_ = std::min(candidates.next_due_, look.next);
         if (look.places.empty()) {
-            heads::end_look(look, heads::Trail{});
+            heads::Trail nothing;
+            heads::end_look(look, nothing);
         } else {
             Stream &stream = candidates.streams_.push(Stream{});
             stream.look = look;
@@ -67,9 +68,7 @@ void Candidates::open_index() {
 
 void Candidates::close() {
     for (Stream &stream : streams_) {
-        if (!stream.exhausted) {
-            cover(stream, stream.place);
-        }
+        cover_what_was_read(stream);
         index_endscan(stream.scan);
         heads::end_look(stream.look, stream.trail);
     }
@@ -123,6 +122,12 @@ void Candidates::cover(Stream &stream, const core::Place &end) {
     }
 }
 
+void Candidates::cover_what_was_read(Stream &stream) {
+    if (!stream.exhausted) {
+        cover(stream, stream.place);
+    }
+}
+
 void Candidates::advance(Stream &stream) {
     while (!stream.exhausted) {
         const bool found = index_getnext_tid(stream.scan, ForwardScanDirection) != nullptr;
@@ -155,7 +160,12 @@ Candidates::Stream *Candidates::lowest() {
 bool Candidates::next(store::Row &row) {
     for (Stream *stream = lowest(); stream != nullptr; stream = lowest()) {
         CHECK_FOR_INTERRUPTS();
+        if (stream->place < stream->worth_from) {
+            advance(*stream);
+            continue;
+        }
         last_ = stream;
+        last_taking_ = heads::Taking::unreserved;
         last_place_ = stream->place;
         const bool visible = index_fetch_heap(stream->scan, live_->table().read_slot());
         if (visible) {
@@ -179,8 +189,18 @@ void Candidates::note_seen() {
     }
 }
 
+bool Candidates::take() {
+    cover_what_was_read(*last_);
+    last_taking_ = heads::take_place(last_->look, last_->trail, last_place_, last_->worth_from);
+    return last_taking_ != heads::Taking::gone;
+}
+
 void Candidates::leave_open() {
-    last_->trail.left.add(core::just(last_place_));
+    if (last_taking_ == heads::Taking::ours) {
+        heads::give_back(last_->look, last_place_);
+    } else {
+        last_->trail.left.add(core::just(last_place_));
+    }
 }
 
 void Candidates::leave_running(const store::Row &row, core::Timestamp expires_at) {

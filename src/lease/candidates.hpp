@@ -25,6 +25,9 @@ class Candidates {
     // left.
     bool next(store::Row &row);
 
+    // Before the candidate read last is written. False when somebody else is about to: then it is
+    // dealt with.
+    bool take();
     // Says that the candidate read last may still be claimed, by others or later.
     void leave_open();
     // Says that the candidate read last runs under a lease until then.
@@ -45,6 +48,8 @@ class Candidates {
         std::size_t number;
         // The entry that is read next, while not exhausted.
         core::Place place;
+        // Nothing before it is worth a try.
+        core::Place worth_from;
         bool exhausted;
     };
 
@@ -53,6 +58,7 @@ class Candidates {
     void seek(Stream &stream);
     void advance(Stream &stream);
     void cover(Stream &stream, const core::Place &end);
+    void cover_what_was_read(Stream &stream);
     void note_seen();
     Stream *lowest();
 
@@ -63,6 +69,7 @@ class Candidates {
     pg::Array<Stream> streams_;
     Stream *last_ = nullptr;
     core::Place last_place_;
+    heads::Taking last_taking_;
 };
 
 }  // namespace x_jobs::lease

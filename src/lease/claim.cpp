@@ -150,7 +150,11 @@ bool Claimer::treat(Row &row) {
     if (taken_by_this_look(row)) {
         return true;
     }
-    switch (core::judge(row.claim_view(), now_)) {
+    const core::ClaimVerdict verdict = core::judge(row.claim_view(), now_);
+    if (verdict != core::ClaimVerdict::leave && !candidates_.take()) {
+        return true;
+    }
+    switch (verdict) {
         case core::ClaimVerdict::take:
             return row.claim() == std::numeric_limits<std::int64_t>::max()
                        ? bury(row, ending::Burial::claims_used_up)

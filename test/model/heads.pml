@@ -110,6 +110,54 @@ inline tell(place) {
 #endif
 }
 
+/* Closes what the scan went through, for itself and for the others: but for what was opened since it began. */
+inline close_covered() {
+#ifndef BROKEN_MEANWHILE_FORGOTTEN
+    covered = covered & ~meanwhile[scan];
+#endif
+    open = open & ~covered;
+    i = 0;
+    do
+    :: i < SCANS -> meanwhile[i] = meanwhile[i] & ~covered; i++
+    :: else -> break
+    od;
+    i = 0;
+    covered = 0
+}
+
+/* Takes a place that is open, so that no two try the same row; then what is open no more is somebody else's. */
+inline take(place) {
+    d_step {
+        if
+        :: open & (1 << place) ->
+            close_covered();
+            covered = 1 << place;
+            open = open & ~covered;
+            do
+            :: i < SCANS -> meanwhile[i] = meanwhile[i] & ~covered; i++
+            :: else -> break
+            od;
+            i = 0;
+            covered = 0;
+            mine = true
+        :: else
+        fi
+    }
+}
+
+/* Gives a place back whose row somebody had who knows nothing of places. */
+inline give_back(place) {
+#ifdef BROKEN_NOT_GIVEN_BACK
+    skip
+#else
+#ifdef BROKEN_GIVEN_BACK_IN_SILENCE
+    open = open | (1 << place)
+#else
+    lower(place)
+#endif
+#endif
+}
+
 /* One look at the queue: `taken` is the place of what it took, or NOTHING. */
 inline look_once() {
     if
@@ -125,27 +173,26 @@ inline look_once() {
         :: atomic {
             p < PLACES && taken == NOTHING && (look & (1 << p)) ->
             covered = covered | (1 << p);
-            if
-            :: row[p] == READY -> found = true
-#ifndef BROKEN_LOCKED_NOT_LEFT
-            :: row[p] == HELD -> left = left | (1 << p); p++
-#endif
-            :: else -> p++
-            fi
+            found = row[p] == READY || row[p] == HELD
         }
-            /* Another may have been faster since. */
+            /* What stands in no open place is another's by now, who opens it again if it comes to nothing. */
             if
-            :: atomic {
-                found ->
+            :: found ->
                 found = false;
+                take(p);
                 if
-                :: row[p] == READY -> row[p] = HELD; taken = p
-                :: else -> left = left | (1 << p)
-                fi;
-                p++
-            }
+                :: mine ->
+                    mine = false;
+                    if
+                    :: atomic { row[p] == READY -> row[p] = HELD; taken = p }
+                    :: atomic { row[p] != READY -> skip }
+                        give_back(p)
+                    fi
+                :: else
+                fi
             :: else
-            fi
+            fi;
+            p++
         :: atomic { p < PLACES && taken == NOTHING && !(look & (1 << p)) -> p++ }
         :: atomic { (p == PLACES || taken != NOTHING) -> break }
         od;
@@ -155,17 +202,10 @@ inline look_once() {
         skip;
 #endif
         d_step {
-#ifdef BROKEN_MEANWHILE_FORGOTTEN
-            open = (open & ~covered) | left;
-#else
-            open = (open & ~covered) | left | meanwhile[scan];
-#endif
-            open = open & EVERYWHERE;
+            close_covered();
             meanwhile[scan] = 0;
             scanning[scan] = false;
             look = 0;
-            covered = 0;
-            left = 0;
             p = 0
         }
     fi
@@ -197,9 +237,9 @@ active [PRODUCERS] proctype producer() {
 }
 
 #define LOCALS \
-    byte i, p, look, covered, left; \
+    byte i, p, look, covered; \
     byte taken = NOTHING; \
-    bool found;
+    bool found, mine;
 
 #if CLAIMERS
 active [CLAIMERS] proctype claimer() {

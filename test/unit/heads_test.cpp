@@ -32,7 +32,8 @@ void scan_all(Heads &heads, int last) {
     const int scan = heads.begin_scan();
     heads.pass(place(last));
     const std::array covered{kEveryPlace};
-    heads.end_scan(scan, covered, {});
+    heads.close(scan, covered, {});
+    heads.end_scan(scan);
 }
 
 void a_new_queue() {
@@ -69,7 +70,8 @@ void opened_during_a_scan() {
     heads.lower(just(place(60)));
     heads.pass(place(300));
     const std::array covered{PlaceRange{place(0), lane_end(5)}};
-    heads.end_scan(scan, covered, {});
+    heads.close(scan, covered, {});
+    heads.end_scan(scan);
     check(heads.open().contains(place(150)), "a place opened during a scan stays open behind it");
     check(heads.open().contains(place(60)), "also one behind the frontier");
     check(!heads.open().contains(place(59)), "what was gone through is closed beside it");
@@ -83,11 +85,14 @@ void two_scans() {
     heads.lower(just(place(10)));
     const std::array covered{kEveryPlace};
     heads.pass(place(20));
-    heads.end_scan(one, covered, {});
-    heads.end_scan(other, covered, {});
+    heads.close(one, covered, {});
+    heads.end_scan(one);
+    heads.close(other, covered, {});
+    heads.end_scan(other);
     check(heads.open().contains(place(10)), "both leave open what was opened during either");
     const int third = heads.begin_scan();
-    heads.end_scan(third, covered, {});
+    heads.close(third, covered, {});
+    heads.end_scan(third);
     check(heads.open().empty(), "a scan that began later closes it");
 }
 
@@ -98,9 +103,67 @@ void left_behind() {
     left.add(just(place(7)));
     heads.pass(place(20));
     const std::array covered{kEveryPlace};
-    heads.end_scan(scan, covered, left);
+    heads.close(scan, covered, left);
+    heads.end_scan(scan);
     check(heads.open().contains(place(7)) && !heads.open().contains(place(8)),
           "what a scan leaves stays open");
+}
+
+void taking_a_place() {
+    Heads heads;
+    const int one = heads.begin_scan();
+    const int other = heads.begin_scan();
+    heads.pass(place(20));
+    heads.lower(just(place(10)));
+    check(heads.take(place(10)), "an open place can be taken");
+    check(!heads.take(place(10)), "once");
+    check(heads.take(place(11)), "without its neighbour");
+    const std::array covered{PlaceRange{lane_begin(0), place(11)}};
+    heads.close(one, covered, {});
+    check(!heads.open().contains(place(10)), "a taken place does not come back with a scan");
+    check(heads.next_open(place(0)) > place(11), "the next open place lies behind what was closed");
+    check(heads.next_open(place(500)) == place(500), "an open place is the next one itself");
+    heads.lower(just(place(10)));
+    heads.end_scan(one);
+    const std::array all{kEveryPlace};
+    heads.close(other, all, {});
+    heads.end_scan(other);
+    check(heads.open().contains(place(10)),
+          "one that is given back stays open behind the scans that passed it while it was taken");
+    check(!heads.open().contains(place(11)), "and no other");
+    check(heads.next_open(place(11)) == kEveryPlace.end, "behind the last one there is none");
+}
+
+void closing_for_others() {
+    Heads heads;
+    scan_all(heads, 100);
+    const int early = heads.begin_scan();
+    heads.lower(just(place(10)));
+    const int late = heads.begin_scan();
+    heads.lower(just(place(20)));
+    const std::array covered{kEveryPlace};
+    heads.close(late, covered, {});
+    heads.end_scan(late);
+    check(!heads.open().contains(place(10)) && heads.open().contains(place(20)),
+          "a scan closes what was opened before it began");
+    heads.close(early, covered, {});
+    heads.end_scan(early);
+    check(!heads.open().contains(place(10)),
+          "also for a scan that would have left it open for its own part");
+    check(heads.open().contains(place(20)), "and not what was opened since");
+}
+
+void left_where_nothing_was_open() {
+    Heads heads;
+    scan_all(heads, 100);
+    const int rescan = heads.begin_scan();
+    const int other = heads.begin_scan();
+    Heads::Left left;
+    left.add(just(place(7)));
+    const std::array covered{kEveryPlace};
+    heads.close(rescan, covered, left);
+    heads.close(other, covered, {});
+    check(heads.open().contains(place(7)), "what is found claimable is opened, for every scan");
 }
 
 void no_room() {
@@ -111,10 +174,11 @@ void no_room() {
     const int more = heads.begin_scan();
     equal(more, kNoScan, "there is room for a fixed number of scans");
     const std::array covered{kEveryPlace};
-    heads.end_scan(more, covered, {});
+    heads.close(more, covered, {});
+    heads.end_scan(more);
     check(heads.open().contains(place(1)), "a scan without room closes nothing");
-    heads.abandon_scan(3);
-    equal(heads.begin_scan(), 3, "an abandoned scan gives its room back");
+    heads.end_scan(3);
+    equal(heads.begin_scan(), 3, "a scan that has ended gives its room back");
 }
 
 void unwatched_leases() {
@@ -134,7 +198,8 @@ void unwatched_leases() {
     heads.watch(just(place(40)), Timestamp{3000});
     heads.open_due(Timestamp{3000});
     const std::array covered{kEveryPlace};
-    heads.end_scan(scan, covered, {});
+    heads.close(scan, covered, {});
+    heads.end_scan(scan);
     check(heads.open().contains(place(40)), "a scan that was under way does not close them");
 }
 
@@ -144,7 +209,8 @@ void opened_anew() {
     const int scan = heads.begin_scan();
     heads.reset();
     const std::array covered{kEveryPlace};
-    heads.end_scan(scan, covered, {});
+    heads.close(scan, covered, {});
+    heads.end_scan(scan);
     check(heads.open().contains(place(1)), "a scan that was under way does not close a reset");
 }
 
@@ -166,6 +232,9 @@ int main() {
     opened_during_a_scan();
     two_scans();
     left_behind();
+    taking_a_place();
+    closing_for_others();
+    left_where_nothing_was_open();
     no_room();
     unwatched_leases();
     opened_anew();

@@ -1,6 +1,7 @@
 # What happens to a place while a claim is on its way: it has passed the place, has not yet ended, and then closes what it
 # went through. What was opened meanwhile must stay open. A claim is stopped on its way at the record of a lapse, which
-# goes to a table that another session has locked. If this failed, a job would be lost to a claim that came at the same
+# goes to a table that another session has locked: of a job in the same queue, whose place it has taken and closed all before
+# it; or of one in a queue aside, while this queue has been read to its end and nothing of it is closed yet. If this failed, a job would be lost to a claim that came at the same
 # moment, and to no other: the kind of loss that no other test sees.
 use strict;
 use warnings;
@@ -15,13 +16,15 @@ use Test::More;
 my $server = heads_server('heads_scan');
 my ($one, $two, $stopper) = map { session($server) } 1 .. 3;
 
-# Makes the queue's job `stop` lapse, so that whoever claims it is stopped there.
+# Makes a job `stop` lapse, so that whoever claims it is stopped there; answers the options of a claim that may come to it.
 sub stops
 {
-	my ($queue) = @_;
+	my ($queue, $aside) = @_;
+	my @claim = $aside ? (aside => "$queue, aside") : ();
+	$queue = "$queue, aside" if $aside;
 	quietly($one, enqueue($queue, 'stop', "run_at => '" . at(20) . "'", 'max_attempts => 100'));
 	is(takes($one, $queue, names => 'work', lease => '0'), 'stop', 'a job that stops its next claim');
-	return;
+	return @claim;
 }
 
 # A claim of the queue that has gone as far as the job that stops it, through everything before it: a statement of somebody
@@ -56,10 +59,11 @@ for my $case (
 	[ 'a promotion behind it', sub { quietly($two, "SELECT x_jobs.promote('$_[1]{later}')") }, 'later', full => 1 ])
 {
 	my ($name, $meanwhile, $found, %options) = @$case;
-	for my $end ('COMMIT', 'ROLLBACK')
+	for my $run ([ 'COMMIT', 0 ], [ 'ROLLBACK', 0 ], [ 'COMMIT', 1 ], [ 'ROLLBACK', 1 ])
 	{
+		my ($end, $aside) = @$run;
 		my $queue = closed_queue("$name, $end");
-		stops($queue);
+		my @aside = stops($queue, $aside);
 		my %ids;
 		# One that another worker holds, one that an open transaction holds, two that are due later.
 		%ids = put($one, $queue, 'held', 'open');
@@ -70,7 +74,7 @@ for my $case (
 		is(takes($two, $queue, max => 1, lease => '5 h'), 'open', "$name: held by a transaction");
 		quietly($two, 'COMMIT') unless $options{hold};
 		quietly($two, 'BEGIN', enqueue($queue, 'unseen', "run_at => '" . at(3) . "'")) if $options{enqueue};
-		my $claimer = stopped_claim($queue, open => 1, max => $options{full} ? 100 : 1);
+		my $claimer = stopped_claim($queue, open => 1, max => $options{full} ? 100 : 1, @aside);
 		$meanwhile->($queue, \%ids);
 		quietly($stopper, 'COMMIT');
 		my $got = $claimer->result;
@@ -81,7 +85,7 @@ for my $case (
 		my @rest = $end eq 'COMMIT' ? grep { my $key = $_; !grep { $_ eq $key } split / /, $got } split / /, $found
 			: split / /, $found;
 		my %wanted = map { $_ => 1 } @rest, $end eq 'COMMIT' ? () : 'stop';
-		is(join(' ', sort split / /, takes($one, $queue, worker => 'finder')), join(' ', sort keys %wanted), "$name, $end: found");
+		is(join(' ', sort split / /, takes($one, $queue, worker => 'finder', @aside)), join(' ', sort keys %wanted), "$name, $end: found");
 		finds_nothing($queue, "$name, $end: and nothing more");
 		$two->sql('ROLLBACK');
 		$claimer->quit;
@@ -90,19 +94,23 @@ for my $case (
 
 # A lease that lapses behind a claim on its way: told by the claim of another queue at a later time.
 my $name = 'a lapse behind a claim on its way';
-my $queue = closed_queue($name);
-stops($queue);
-put($one, $queue, 'held');
-is(takes($one, $queue, max => 1, lease => '1 h', worker => 'holder'), 'held', "$name: held");
-my $claimer = stopped_claim($queue, max => 1);
-is(shifted('2 h', 'nothing'), '', "$name: told");
-quietly($stopper, 'COMMIT');
-is($claimer->result, 'stop', "$name: the claim has its job");
-is(shifted('2 h', $queue, max => 2), 'held stop', "$name: found");
+for my $aside (0, 1)
+{
+	my $queue = closed_queue($name);
+	my @aside = stops($queue, $aside);
+	put($one, $queue, 'held');
+	is(takes($one, $queue, max => 1, lease => '1 h', worker => 'holder'), 'held', "$name: held");
+	my $claimer = stopped_claim($queue, max => 1, @aside);
+	is(shifted('2 h', 'nothing'), '', "$name: told");
+	quietly($stopper, 'COMMIT');
+	is($claimer->result, 'stop', "$name: the claim has its job");
+	is(shifted('2 h', $queue, max => 2, @aside), 'held stop', "$name: found");
+	$claimer->quit;
+}
 
 # More claims on their way than are registered: the rest close nothing, and lose nothing.
 $name = 'twenty claims on their way';
-$queue = closed_queue($name);
+my $queue = closed_queue($name);
 my @keys = map { sprintf 'k%02d', $_ } 1 .. 20;
 put($one, $queue, @keys);
 is(takes($one, $queue, lease => '0'), join(' ', @keys), "$name: all have lapsed");

@@ -95,14 +95,15 @@ sub put
 	return %ids;
 }
 
-# The statement that claims. Options: max, lease, worker, names.
+# The statement that claims. Options: max, lease, worker, names, aside (another queue besides).
 sub claim_of
 {
 	my ($queue, %options) = @_;
 	my $names = $options{names} ? ", names => ARRAY['$options{names}']" : '';
+	my $queues = join "', '", $queue, $options{aside} // ();
 	return sprintf "SELECT string_agg(idempotency_key, ' ' ORDER BY ordinality)
 		FROM x_jobs.claim(ARRAY['%s'], '%s', %d, visibility_timeout => '%s'%s) WITH ORDINALITY",
-	  $queue, $options{worker} // 'w', $options{max} // 100, $options{lease} // '1 h', $names;
+	  $queues, $options{worker} // 'w', $options{max} // 100, $options{lease} // '1 h', $names;
 }
 
 sub takes

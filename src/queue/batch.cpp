@@ -2,7 +2,6 @@
 #include "queue/batch.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "store/queues.hpp"
 
@@ -13,14 +12,18 @@ namespace {
 using store::Column;
 using store::Row;
 
-// How many rows go in together: what a page-wise insert gains is gained long before.
-constexpr std::size_t kTogether = 500;
+// In the order of the dedupe index.
+struct SortKey {
+    std::optional<std::string_view> idempotency_key;
+    std::string_view name;
+    std::string_view tenant_id;
+    auto operator<=>(const SortKey &) const = default;
+};
 
-auto sort_key(const Request &request) {
+SortKey sort_key(const Request &request) {
     const Row &row = request.row;
-    return std::tuple{row.optional<std::string_view>(Column::idempotency_key),
-                      row.get<std::string_view>(Column::name),
-                      row.get<std::string_view>(Column::tenant_id)};
+    return {row.optional<std::string_view>(Column::idempotency_key),
+            row.get<std::string_view>(Column::name), row.get<std::string_view>(Column::tenant_id)};
 }
 
 bool same_key(const Request &one, const Request &other) {
@@ -90,7 +93,7 @@ void Batch::add(std::size_t number) {
     }
     if (!held && goes_together(request)) {
         together_.push(number);
-        if (together_.size() == kTogether) {
+        if (together_.size() == store::kTogether) {
             flush();
         }
         return;
@@ -141,19 +144,22 @@ void Batch::flush() {
 }  // namespace
 
 pg::Array<Enqueued> enqueue_all(pg::Array<Request *> &requests) {
-    pg::Array<std::size_t> order;
+    struct Keyed {
+        SortKey key;
+        std::size_t number;
+    };
+    pg::Array<Keyed> order;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        order.push(i);
+        order.push({sort_key(*requests[i]), i});
     }
-    std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
-        const auto left = sort_key(*requests[one]);
-        const auto right = sort_key(*requests[other]);
-        return left != right ? left < right : one < other;
+    std::sort(order.begin(), order.end(), [](const Keyed &one, const Keyed &other) {
+        const auto difference = one.key <=> other.key;
+        return difference != 0 ? difference < 0 : one.number < other.number;
     });
     Batch batch(requests);
-    for (const std::size_t number : order) {
+    for (const Keyed &next : order) {
         CHECK_FOR_INTERRUPTS();
-        batch.add(number);
+        batch.add(next.number);
     }
     batch.flush();
     batch.close();

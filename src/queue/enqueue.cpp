@@ -85,19 +85,19 @@ void enqueue_batch(pg::Call call, pg::Array<Request *> &requests) {
     }
 }
 
-Request *keep(const Request &request) {
-    auto *kept = static_cast<Request *>(palloc(sizeof(Request)));
-    *kept = request;
-    return kept;
+// Made where it stays: a request is large, and a batch has thousands.
+template <typename Make>
+Request *keep(Make make) {
+    return new (palloc(sizeof(Request))) Request(make());
 }
 
 Datum enqueue_many(pg::Call call) {
     rights::require_for_write(rights::Capability::producer, "x_jobs.enqueue_many()");
-    const RawRequest options = read_options(call);
+    RawRequest raw = read_options(call);
     const pg::Elements inputs =
         pg::elements_of(arguments::required(call.argument<pg::ArrayRef>(kInput), "inputs"));
     const auto keys_given = call.argument<pg::ArrayRef>(kKey);
-    if (!keys_given && options.dedupe.value_or(true)) {
+    if (!keys_given && raw.dedupe.value_or(true)) {
         errors::raise(errors::Code::idempotency_required);
     }
     pg::Elements keys{};
@@ -109,13 +109,12 @@ Datum enqueue_many(pg::Call call) {
     }
     pg::Array<Request *> requests;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        RawRequest raw = options;
         raw.input = inputs.get<pg::Jsonb>(i);
         if (keys_given) {
             raw.idempotency_key = keys.get<std::string_view>(i);
         }
         // What all elements share is checked with the first, and stands in the others as it is.
-        requests.push(keep(i == 0 ? check(raw) : check_like(*requests[0], raw)));
+        requests.push(keep([&] { return i == 0 ? check(raw) : check_like(*requests[0], raw); }));
     }
     enqueue_batch(call, requests);
     return Datum{0};
@@ -154,7 +153,7 @@ Datum enqueue_mix(pg::Call call) {
         if (jobs.nulls[i]) {
             arguments::raise_missing_element("jobs");
         }
-        requests.push(keep(check(read_composite(jobs.values[i]))));
+        requests.push(keep([&] { return check(read_composite(jobs.values[i])); }));
     }
     enqueue_batch(call, requests);
     return Datum{0};

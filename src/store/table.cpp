@@ -2,16 +2,11 @@
 // sees, in the same statement too.
 #include "store/table.hpp"
 
+#include <algorithm>
+
 #include "store/relations.hpp"
 
 namespace x_jobs::store {
-
-namespace {
-
-// How many rows go in together: what is gained by it is gained long before.
-constexpr std::size_t kTogether = 500;
-
-}  // namespace
 
 Table Table::open(const char *name, int columns) {
     Table table;
@@ -47,6 +42,10 @@ void Table::close() {
         ExecDropSingleTupleTableSlot(read_slot_);
         read_slot_ = nullptr;
     }
+    for (TupleTableSlot *slot : batch_slots_) {
+        ExecDropSingleTupleTableSlot(slot);
+    }
+    batch_slots_.clear();
     table_close(relation_, NoLock);
 }
 
@@ -57,20 +56,14 @@ void Table::release() {
     table_close(relation, RowExclusiveLock);
 }
 
-void Table::fill(TupleTableSlot *slot, std::span<const Datum> values, std::span<const bool> nulls) {
-    ExecClearTuple(slot);
-    for (int i = 0; i < columns_; ++i) {
-        slot->tts_values[i] = values[static_cast<std::size_t>(i)];
-        slot->tts_isnull[i] = nulls[static_cast<std::size_t>(i)];
-    }
-    ExecStoreVirtualTuple(slot);
-}
-
 void Table::fill(std::span<const Datum> values, std::span<const bool> nulls) {
     if (write_slot_ == nullptr) {
         write_slot_ = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsVirtual);
     }
-    fill(write_slot_, values, nulls);
+    ExecClearTuple(write_slot_);
+    std::copy(values.begin(), values.end(), write_slot_->tts_values);
+    std::copy(nulls.begin(), nulls.end(), write_slot_->tts_isnull);
+    ExecStoreVirtualTuple(write_slot_);
 }
 
 IndexEntries &Table::indexes() {
@@ -134,37 +127,52 @@ void Table::insert_later(std::span<const Datum> values, std::span<const bool> nu
         insert(values, nulls);
         return;
     }
-    HeapTuple tuple =
-        heap_form_tuple(RelationGetDescr(relation_), const_cast<Datum *>(values.data()),
-                        const_cast<bool *>(nulls.data()));
-    TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsHeapTuple);
-    ExecStoreHeapTuple(tuple, slot, true);
-    pending_.push(slot);
-    if (pending_.size() == kTogether) {
+    put_into_batch(pending_, values, nulls);
+    ++pending_;
+    if (pending_ == kTogether) {
         insert_pending();
     }
 }
 
 void Table::insert_pending() {
-    if (pending_.empty()) {
+    if (pending_ == 0) {
         return;
     }
-    const CommandId command = GetCurrentCommandId(true);
-    if (pending_.size() == 1) {
-        table_tuple_insert(relation_, pending_[0], command, 0, nullptr);
-    } else {
-        table_multi_insert(relation_, pending_.begin(), static_cast<int>(pending_.size()), command,
-                           0, nullptr);
-    }
-    for (TupleTableSlot *slot : pending_) {
+    insert_batch(pending_);
+    for (TupleTableSlot *slot : std::span{batch_slots_.begin(), pending_}) {
         slot_getallattrs(slot);
         const auto columns = static_cast<std::size_t>(columns_);
         indexes_.enter(relation_, {slot->tts_values, columns}, {slot->tts_isnull, columns},
                        &slot->tts_tid);
-        ExecDropSingleTupleTableSlot(slot);
     }
-    pending_.clear();
+    pending_ = 0;
     CommandCounterIncrement();
+}
+
+// The row is copied. A slot over the table's own description would be entered with the resource
+// owner, where hundreds of the same one are slow to find.
+void Table::put_into_batch(std::size_t n, std::span<const Datum> values,
+                           std::span<const bool> nulls) {
+    if (batch_row_ == nullptr) {
+        batch_row_ = CreateTupleDescCopy(RelationGetDescr(relation_));
+    }
+    if (n == batch_slots_.size()) {
+        batch_slots_.push(MakeSingleTupleTableSlot(batch_row_, &TTSOpsHeapTuple));
+    }
+    HeapTuple tuple = heap_form_tuple(batch_row_, const_cast<Datum *>(values.data()),
+                                      const_cast<bool *>(nulls.data()));
+    ExecStoreHeapTuple(tuple, batch_slots_[n], true);
+}
+
+// The first `count` of the batch, without their index entries.
+void Table::insert_batch(std::size_t count) {
+    const CommandId command = GetCurrentCommandId(true);
+    if (count == 1) {
+        table_tuple_insert(relation_, batch_slots_[0], command, 0, nullptr);
+    } else {
+        table_multi_insert(relation_, batch_slots_.begin(), static_cast<int>(count), command, 0,
+                           nullptr);
+    }
 }
 
 std::size_t Table::insert_until_taken(std::span<const RowView> rows,
@@ -172,32 +180,28 @@ std::size_t Table::insert_until_taken(std::span<const RowView> rows,
     if (!indexes().plain()) {
         return 0;
     }
-    auto **slots = static_cast<TupleTableSlot **>(palloc(rows.size() * sizeof(TupleTableSlot *)));
+    insert_pending();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(relation_), &TTSOpsVirtual);
-        fill(slots[i], rows[i].values, rows[i].nulls);
+        put_into_batch(i, rows[i].values, rows[i].nulls);
     }
-    table_multi_insert(relation_, slots, static_cast<int>(rows.size()), GetCurrentCommandId(true),
-                       0, nullptr);
+    insert_batch(rows.size());
+    const auto tid_of = [&](std::size_t n) { return &batch_slots_[n]->tts_tid; };
     std::size_t entered = 0;
     while (entered < order.size() &&
            indexes_.enter_arbiters(relation_, rows[order[entered]].values,
-                                   rows[order[entered]].nulls, &slots[order[entered]]->tts_tid,
-                                   arbiters)) {
+                                   rows[order[entered]].nulls, tid_of(order[entered]), arbiters)) {
         ++entered;
     }
     CommandCounterIncrement();
     // Rows that this command has inserted and nobody has seen.
     for (const std::size_t n : order.subspan(entered)) {
-        remove(&slots[n]->tts_tid, Wait::yes);
-        ItemPointerSetInvalid(&slots[n]->tts_tid);
+        remove(tid_of(n), Wait::yes);
+        ItemPointerSetInvalid(tid_of(n));
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (ItemPointerIsValid(&slots[i]->tts_tid)) {
-            indexes_.enter_others(relation_, rows[i].values, rows[i].nulls, &slots[i]->tts_tid,
-                                  arbiters);
+        if (ItemPointerIsValid(tid_of(i))) {
+            indexes_.enter_others(relation_, rows[i].values, rows[i].nulls, tid_of(i), arbiters);
         }
-        ExecDropSingleTupleTableSlot(slots[i]);
     }
     return entered;
 }

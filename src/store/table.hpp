@@ -24,6 +24,9 @@ struct RowView {
     std::span<const bool> nulls;
 };
 
+// How many rows go in together: what a page-wise insertion gains is gained long before.
+constexpr std::size_t kTogether = 200;
+
 class Table {
    public:
     // The table keeps its lock to the end of the transaction unless it is closed with release().
@@ -46,7 +49,7 @@ class Table {
     // Inserts rows in their order, a page at a time, which is far cheaper than one by one, and
     // enters them into the indexes in `arbiters` in the order of the numbers in `order`, until one
     // of these may hold a row's keys already. The number of rows that are in; the others of `order`
-    // are not.
+    // are not. At most kTogether rows.
     std::size_t insert_until_taken(std::span<const RowView> rows,
                                    std::span<const std::size_t> order, List *arbiters);
 
@@ -80,12 +83,16 @@ class Table {
     bool enter_unless_taken(std::span<const Datum> values, std::span<const bool> nulls,
                             List *arbiters);
     void fill(std::span<const Datum> values, std::span<const bool> nulls);
-    void fill(TupleTableSlot *slot, std::span<const Datum> values, std::span<const bool> nulls);
+    void put_into_batch(std::size_t n, std::span<const Datum> values, std::span<const bool> nulls);
+    void insert_batch(std::size_t count);
 
     Relation relation_ = nullptr;
     TupleTableSlot *read_slot_ = nullptr;
     TupleTableSlot *write_slot_ = nullptr;
-    pg::Array<TupleTableSlot *> pending_;
+    // For rows that go in together, used again and again; those in front are pending.
+    pg::Array<TupleTableSlot *> batch_slots_;
+    TupleDesc batch_row_ = nullptr;
+    std::size_t pending_ = 0;
     IndexEntries indexes_;
     bool indexes_open_ = false;
     // Only for tables with indexes of a kind that IndexEntries does not know, and for waiting.

@@ -147,6 +147,8 @@ def performance(recorded):
         dead = measured["dead_rows"]
         parts += [f"With {dead['dead']:,} dead rows in front the textbook queue worked at {dead['ratios']['textbook']['median']:.2f}"
                   f" of its rate without, x_jobs at {dead['ratios']['dead']['median']:.2f}.", ""]
+    if {"reused_key", "scans"} & set(measured):
+        parts += ["## What grows", "", *limits_tables(measured)]
     if "wait_latency" in measured:
         parts += ["## Waiting", "", "![From commit to claimed job](plots/waiting.svg)", "", waiting_table(measured["wait_latency"]), ""]
     return "\n".join(parts).rstrip()
@@ -160,6 +162,28 @@ def waiting_table(measured):
                      f" {shown(row['median_from_commit_us'], ',.0f')} | {shown(row['p99_from_commit_us'], ',.0f')} |"
                      f" {shown(row['median_from_send_us'], ',.0f')} |")
     return "\n".join(lines)
+
+
+def limits_tables(measured):
+    """What has no mark, and is not free."""
+    lines = []
+    if "reused_key" in measured:
+        key = measured["reused_key"]
+        lines += [f"One key used again and again, {key['lives']:,} lives of a job, one after another; median of a life in us:", "",
+                  "| horizon | at first | half-way | at last |", "| --- | --- | --- | --- |"]
+        for name, curve in key["curves_us"].items():
+            lines.append(f"| {name} | {curve[0]:,.0f} | {curve[len(curve) // 2]:,.0f} | {curve[-1]:,.0f} |")
+        lines.append("")
+    if "scans" in measured:
+        scans = measured["scans"]
+        counts = list(next(iter(scans["seconds"].values())))
+        lines += ["Calls over a backlog, in ms:", "", "| call | " + " | ".join(f"{int(count):,} ready" for count in counts) + " |",
+                  "| --- |" + " --- |" * len(counts)]
+        for name, by_count in scans["seconds"].items():
+            cells = [f"{by_count[count]['median'] * 1000:,.1f}" for count in counts]
+            lines.append(f"| {scans['what'][name]} | {' | '.join(cells)} |")
+        lines.append("")
+    return lines
 
 
 def put_between_markers(path, text):

@@ -32,6 +32,8 @@ class Sizes:
     idle_waiters: int = 1000
     idle_seconds: int = 10
     lives: int = 3_000
+    key_lives: int = 20_000
+    key_stretches: int = 20
     crash_live: int = 1_000_000
     crash_running: int = 100_000
     crash_dead: int = 300_000
@@ -44,7 +46,7 @@ class Sizes:
 SMOKE = Sizes(smoke=True, transactions=5, seconds=1, rounds=1, clients=(2,), claim_clients=(2,), batch_clients=(2,), backlog=2_000, batch_backlog=4_000,
               rescan_seconds=1, steady_rate=200, steady_warm=3, steady_seconds=3, steady_window=1, abandoned=10, dead_rows=2_000,
               dead_backlog=3_000, many_ready=5_000, many_delayed=5_000, few_ready=1_000, claims_timed=100, waiters=(1, 10),
-              waiting_jobs=5, idle_waiters=10, idle_seconds=1, lives=50, crash_live=5_000, crash_running=1_000,
+              waiting_jobs=5, idle_waiters=10, idle_seconds=1, lives=50, key_lives=100, key_stretches=4, crash_live=5_000, crash_running=1_000,
               crash_dead=1_000)
 
 # Smoke judges no time: nothing has to reach the disk.

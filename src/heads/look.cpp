@@ -121,6 +121,18 @@ bool is_own(const QueueLook &look, const core::Place &place) {
                        [&](const core::PlaceRange &range) { return range.contains(place); });
 }
 
+// The first place from there on that is open, or holds a row of this transaction.
+core::Place next_worth_reading(const core::Heads &heads, const QueueLook &look,
+                               const core::Place &from) {
+    core::Place next = heads.next_open(from);
+    for (const core::PlaceRange &own : look.own) {
+        if (from < own.end) {
+            next = std::min(next, std::max(from, own.begin));
+        }
+    }
+    return next;
+}
+
 // Tells the heads what the look went through, and forgets it.
 void close_behind(core::Heads &heads, const QueueLook &look, Trail &trail) {
     for (const core::Place &place : trail.seen) {
@@ -171,6 +183,19 @@ void end_look(const QueueLook &look, Trail &trail) {
     });
 }
 
+core::Place close_so_far(const QueueLook &look, Trail &trail, const core::Place &from) {
+    core::Place next = from;
+    if (look.registered) {
+        change_heads(look.queue, [&](core::Heads &heads) {
+            close_behind(heads, look, trail);
+            if (!look.everything) {
+                next = next_worth_reading(heads, look, from);
+            }
+        });
+    }
+    return next;
+}
+
 Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place,
                   core::Place &next) {
     if (!look.registered || look.everything || is_own(look, place)) {
@@ -183,7 +208,7 @@ Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place,
             registered[look.number].taken = core::just(place);
             close_behind(heads, look, trail);
         } else {
-            next = heads.next_open(place);
+            next = next_worth_reading(heads, look, place);
         }
     });
     if (!current) {

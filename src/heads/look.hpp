@@ -46,6 +46,10 @@ enum class Taking {
     gone,        // somebody else has it
 };
 
+// Closes what the look has gone through so far. Answers the first place from `from` on that is
+// worth reading.
+core::Place close_so_far(const QueueLook &look, Trail &trail, const core::Place &from);
+
 // Takes the place of a row that the look is about to write, and closes what lies behind on the
 // trail. With `gone` comes the next place that is worth a try.
 Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place, core::Place &next);

@@ -16,6 +16,8 @@ namespace {
 // The columns of the claim index.
 enum IndexColumn : AttrNumber { kQueue = 1, kPriority, kRunAt, kId };
 
+constexpr int kEntriesUntold = 1000;
+
 Datum entry_column(IndexScanDesc scan, IndexColumn column) {
     bool is_null = false;
     return index_getattr(scan->xs_itup, column, scan->xs_itupdesc, &is_null);
@@ -157,9 +159,29 @@ Candidates::Stream *Candidates::lowest() {
     return lowest;
 }
 
+// A long way is told of from time to time, so that nobody has to go it again: not those who come
+// behind, not the next one if this claim is cut short. Where others have been it does not go
+// itself.
+void Candidates::tell(Stream &stream) {
+    stream.untold = 0;
+    cover(stream, stream.place);
+    const core::Place next = heads::close_so_far(stream.look, stream.trail, stream.place);
+    if (next > stream.place) {
+        cover(stream, std::min(next, stream.range.end));
+        enter(stream);
+        advance(stream);
+    }
+}
+
 bool Candidates::next(store::Row &row) {
     for (Stream *stream = lowest(); stream != nullptr; stream = lowest()) {
         CHECK_FOR_INTERRUPTS();
+        if (stream->untold == kEntriesUntold) {
+            // All that was read has been dealt with.
+            tell(*stream);
+            continue;
+        }
+        ++stream->untold;
         if (stream->place < stream->worth_from) {
             advance(*stream);
             continue;

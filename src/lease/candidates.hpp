@@ -50,6 +50,8 @@ class Candidates {
         core::Place place;
         // Nothing before it is worth a try.
         core::Place worth_from;
+        // Entries read since the heads were told.
+        int untold;
         bool exhausted;
     };
 
@@ -59,6 +61,7 @@ class Candidates {
     void advance(Stream &stream);
     void cover(Stream &stream, const core::Place &end);
     void cover_what_was_read(Stream &stream);
+    void tell(Stream &stream);
     void note_seen();
     Stream *lowest();
 

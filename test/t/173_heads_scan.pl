@@ -42,6 +42,15 @@ sub stopped_claim
 	return $claimer;
 }
 
+# How many of the queue's jobs stand in an open place.
+sub in_open_places
+{
+	my ($queue) = @_;
+	return quietly($two, "SELECT count(*) FROM _x_jobs.jobs AS j WHERE queue = '$queue' AND EXISTS (SELECT FROM _x_jobs.open_places() AS p
+		WHERE p.queue = j.queue AND (j.priority, j.run_at, j.id) >= (p.begin_priority, p.begin_run_at, p.begin_id)
+		AND (j.priority, j.run_at, j.id) < (p.end_priority, p.end_run_at, p.end_id))");
+}
+
 my $closed;
 for my $case (
 	[ 'an enqueue behind a claim on its way', sub { quietly($two, enqueue($_[0], 'a', "run_at => '" . at(2) . "'")) }, 'a' ],
@@ -105,6 +114,32 @@ for my $aside (0, 1)
 	quietly($stopper, 'COMMIT');
 	is($claimer->result, 'stop', "$name: the claim has its job");
 	is(shifted('2 h', $queue, max => 2, @aside), 'held stop', "$name: found");
+	$claimer->quit;
+}
+
+# A long way is closed bit by bit, also by a claim that is cut short before its end; and who comes behind goes on from there.
+for my $end ('COMMIT', 'cancelled')
+{
+	my $name = "a long way, $end";
+	my $queue = closed_queue($name);
+	my @aside = stops($queue, 1);
+	quietly($one, "SELECT count(*) FROM x_jobs.enqueue_many('work', array_fill('{}'::jsonb, ARRAY[3500]), NULL, dedupe => false,
+		queue => '$queue', run_at => '" . at(5) . "')");
+	is(quietly($one, map { "SELECT count(*) FROM x_jobs.claim(ARRAY['$queue'], 'holder', 1000, '5 h')" } 1 .. 4), 500, "$name: held");
+	is(in_open_places($queue), 0, "$name: closed");
+	my $claimer = stopped_claim($queue, max => 1, @aside);
+	my $left = in_open_places($queue);
+	cmp_ok($left, '>', 0, "$name: a part is not closed yet");
+	cmp_ok($left, '<=', 1000, "$name: most is closed while the claim is on its way");
+	quietly($two, 'SELECT pg_cancel_backend(' . $claimer->pid . ')') if $end eq 'cancelled';
+	$claimer->result if $end eq 'cancelled';
+	quietly($stopper, 'COMMIT');
+	is($claimer->result, 'stop', "$name: the claim has its job") if $end eq 'COMMIT';
+	is(in_open_places($queue), $end eq 'COMMIT' ? 0 : $left, "$name: as much is closed at the end");
+	# One who gave nothing back and one who gives back in the middle of what was closed.
+	quietly($one, "SELECT count(x_jobs.release(id, 'holder', claim)) FROM (SELECT id, claim FROM _x_jobs.jobs WHERE queue = '$queue' ORDER BY id OFFSET 1500 LIMIT 1) AS held");
+	is(quietly($one, "SELECT count(*) FROM x_jobs.claim(ARRAY['$queue'], 'finder', 10)"), 1, "$name: what is given back is found");
+	is(in_open_places($queue), 0, "$name: closed at last");
 	$claimer->quit;
 }
 

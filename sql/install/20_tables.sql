@@ -9,7 +9,7 @@ CREATE TABLE _x_jobs.jobs (
     run_id uuid NOT NULL,
     created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
     max_attempts integer NOT NULL DEFAULT 3,
-    priority smallint NOT NULL DEFAULT 5,
+    priority smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
     blocked boolean NOT NULL DEFAULT false,
     dead_letters boolean NOT NULL DEFAULT true,
     queue text COLLATE "C" NOT NULL DEFAULT 'default',

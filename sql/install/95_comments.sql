@@ -436,7 +436,7 @@ Arguments:
   max_jobs - at most so many jobs in total; 0 to 10000, 0 takes none; default 1
   visibility_timeout - length of the lease; 0 to 30 days, 0 lapses at once; default 30 seconds
   wait - how long to wait for work when there is none; 0 to 1 day, cut to x_jobs.max_claim_wait; default 0
-  names - take only jobs of these names; NULL is any; default NULL
+  names - take only jobs of these names, stepping over every ready job of others; NULL is any; default NULL
   durable - false lets the claim's commit return before its WAL is on disk, if the transaction does nothing else: a
     crash may then forget the claim, and the job is handed out again under a new token; default true
 
@@ -834,7 +834,7 @@ Arguments:
   visibility_timeout - length of the new leases; 0 to 30 days; default 30 seconds
   wait - how long to wait for work when there is none; 0 to 1 day, cut to x_jobs.max_claim_wait; a call with a
     settlement that landed does not wait, so that its commit does not; default 0
-  names - take only jobs of these names; NULL is any; default NULL
+  names - take only jobs of these names, stepping over every ready job of others; NULL is any; default NULL
   durable - as in x_jobs.claim; a transaction that settles always commits durably; default true
 
 Result:

@@ -46,15 +46,9 @@ void Heads::subtract(const PlaceRange &range) {
 }
 
 void Heads::close(int scan, std::span<const PlaceRange> covered, const Left &left) {
-    if (scan != kNoScan) {
-        close_covered(scan, covered, left);
+    if (scan == kNoScan) {
+        return;
     }
-    for (const PlaceRange &range : left.ranges()) {
-        lower(range);
-    }
-}
-
-void Heads::close_covered(int scan, std::span<const PlaceRange> covered, const Left &left) {
     PlaceSet<kOpenedMeanwhile + kLeft> kept;
     for (const PlaceRange &range :
          scans_[static_cast<std::size_t>(scan)].opened_meanwhile.ranges()) {

@@ -76,7 +76,6 @@ class Heads {
 
     PlaceRange widened(const PlaceRange &rows) const;
     void subtract(const PlaceRange &range);
-    void close_covered(int scan, std::span<const PlaceRange> covered, const Left &left);
 
     Open open_;
     // The place behind the last index entry that a scan has seen, for each priority.

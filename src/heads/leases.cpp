@@ -57,8 +57,15 @@ void open_lapsed_of(int number, core::Timestamp now, Wake wake) {
         }
         const QueueRef queue{lease->slot, lease->generation};
         const core::PlaceRange lapsed = core::just(lease->place);
-        if (change_heads(queue, [&](core::Heads &heads) { heads.lower(lapsed); })) {
-            wake(lease->key.database, slot_of(queue).name_hash, 1);
+        // First, so that a commit which sees no lapse is seen by every scan of what is opened here.
+        pg_atomic_fetch_add_u64(&shmem::pointer()->lapses, 1);
+        std::uint64_t name_hash = 0;
+        const bool opened = change_heads(queue, [&](core::Heads &heads) {
+            heads.lower(lapsed);
+            name_hash = slot_of(queue).name_hash;
+        });
+        if (opened) {
+            wake(lease->key.database, name_hash, 1);
         }
         hash_search(shmem::lease_table(number), &lease->key, HASH_REMOVE, nullptr);
     }
@@ -68,43 +75,81 @@ void open_lapsed_of(int number, core::Timestamp now, Wake wake) {
 
 }  // namespace
 
-Watched watch_lease(const LeaseKey &key, std::int64_t claim, QueueRef queue,
-                    const core::Place &place, core::Timestamp expires_at) {
-    const int number = partition_of(key);
-    LeasePartition &owner = partition(number);
-    LWLockAcquire(owner.lock, LW_EXCLUSIVE);
-    bool known = false;
-    auto watched = Watched::no_room;
-    auto *lease = static_cast<Lease *>(
-        hash_search(shmem::lease_table(number), &key, HASH_ENTER_NULL, &known));
-    if (lease != nullptr) {
-        const bool of_this_claim =
-            known && lease->claim == claim && is_current({lease->slot, lease->generation});
-        lease->claim = claim;
-        lease->slot = queue.slot;
-        lease->generation = queue.generation;
-        lease->place = place;
-        if (!of_this_claim || expires_at < lease->expires_at) {
-            lease->expires_at = expires_at;
-            lower_least(owner, expires_at);
-        }
-        watched = lease->expires_at == expires_at ? Watched::until_then : Watched::until_earlier;
-    }
-    LWLockRelease(owner.lock);
-    return watched;
+namespace {
+
+void fill(Lease &entry, const HeldLease &lease) {
+    entry.claim = lease.claim;
+    entry.slot = lease.queue.slot;
+    entry.generation = lease.queue.generation;
+    entry.place = lease.place;
 }
 
-void renew_lease(const LeaseKey &key, std::int64_t claim, core::Timestamp expires_at) {
+void end_at(LeasePartition &owner, Lease &entry, core::Timestamp instant) {
+    entry.expires_at = instant;
+    lower_least(owner, instant);
+}
+
+// Calls `change` with the job's entry and whether it is one of a queue that still has its slot;
+// nothing when there is no room for one.
+template <typename Change>
+std::optional<core::Timestamp> with_entry(const LeaseKey &key, Change change) {
     const int number = partition_of(key);
     LeasePartition &owner = partition(number);
+    std::optional<core::Timestamp> until;
     LWLockAcquire(owner.lock, LW_EXCLUSIVE);
-    auto *lease =
-        static_cast<Lease *>(hash_search(shmem::lease_table(number), &key, HASH_FIND, nullptr));
-    if (lease != nullptr && lease->claim == claim) {
-        lease->expires_at = expires_at;
-        lower_least(owner, expires_at);
+    bool known = false;
+    auto *entry = static_cast<Lease *>(
+        hash_search(shmem::lease_table(number), &key, HASH_ENTER_NULL, &known));
+    if (entry != nullptr) {
+        change(owner, *entry, known && is_current({entry->slot, entry->generation}));
+        until = entry->expires_at;
     }
     LWLockRelease(owner.lock);
+    return until;
+}
+
+}  // namespace
+
+std::optional<core::Timestamp> watch_lease(const HeldLease &lease) {
+    return with_entry(lease.key, [&](LeasePartition &owner, Lease &entry, bool known) {
+        const bool renewal = known && entry.claim == lease.claim;
+        fill(entry, lease);
+        if (!renewal || lease.expires_at < entry.expires_at) {
+            end_at(owner, entry, lease.expires_at);
+        }
+    });
+}
+
+std::optional<core::Timestamp> watch_seen_lease(const HeldLease &lease) {
+    return with_entry(lease.key, [&](LeasePartition &owner, Lease &entry, bool known) {
+        if (!known) {
+            fill(entry, lease);
+        }
+        if (!known || lease.expires_at < entry.expires_at) {
+            end_at(owner, entry, lease.expires_at);
+        }
+    });
+}
+
+bool confirm_lease(const HeldLease &lease, core::Timestamp until) {
+    return with_entry(lease.key,
+                      [&](LeasePartition &owner, Lease &entry, bool known) {
+                          if (known && entry.claim > lease.claim) {
+                              return;
+                          }
+                          const bool as_it_was =
+                              known && entry.claim == lease.claim && entry.expires_at == until;
+                          const core::Timestamp end =
+                              !known || as_it_was ? lease.expires_at
+                                                  : std::min(entry.expires_at, lease.expires_at);
+                          fill(entry, lease);
+                          end_at(owner, entry, end);
+                      })
+        .has_value();
+}
+
+std::uint64_t lapses() {
+    return pg_atomic_read_u64(&shmem::pointer()->lapses);
 }
 
 void forget_lease(const LeaseKey &key, std::int64_t claim) {

@@ -4,24 +4,36 @@
 // caller's to remember (Heads::watch).
 #pragma once
 
+#include <optional>
+
 #include "heads/queues.hpp"
 
 namespace x_jobs::heads {
 
-enum class Watched {
-    until_then,
-    until_earlier,  // it was watched already, and keeps its earlier end
-    no_room,
+// The lease of one claim: whose, where its row stands, until when.
+struct HeldLease {
+    shmem::LeaseKey key;
+    std::int64_t claim;
+    QueueRef queue;
+    core::Place place;
+    core::Timestamp expires_at;
 };
 
-// Watches the lease of the claim with the given ordinal.
-Watched watch_lease(const shmem::LeaseKey &key, std::int64_t claim, QueueRef queue,
-                    const core::Place &place, core::Timestamp expires_at);
-// Moves the end of a watched lease; after the commit of its renewal. Another claim's stays as it
-// is.
-void renew_lease(const shmem::LeaseKey &key, std::int64_t claim, core::Timestamp expires_at);
+// Watches a lease that has just been written. Answers until when, which is earlier than it ends
+// where it was watched already: a renewal may yet be rolled back. Nothing when there is no room.
+std::optional<core::Timestamp> watch_lease(const HeldLease &lease);
+// The same for a row that was read, and may have been claimed again since: what is known of another
+// claim is kept, and ends no later.
+std::optional<core::Timestamp> watch_seen_lease(const HeldLease &lease);
+// After the commit of what watch_lease() was told, which has answered `until`. What somebody has
+// changed since ends no later; what has lapsed meanwhile, while nobody could take the row, is
+// watched again. False when there is no room.
+bool confirm_lease(const HeldLease &lease, core::Timestamp until);
 // After the commit of a settle. Another claim's stays as it is.
 void forget_lease(const shmem::LeaseKey &key, std::int64_t claim);
+
+// How many leases have lapsed so far: as long as it stays the same, none was taken off.
+std::uint64_t lapses();
 
 // The earliest instant at which a watched lease may lapse.
 core::Timestamp least_expiry();

@@ -12,6 +12,7 @@ namespace {
 // error may come before the row's transaction has noted it.
 struct Registered {
     QueueRef queue;
+    SubTransactionId subtransaction;
     int scan;
     bool active;
     core::PlaceRange taken;
@@ -70,7 +71,8 @@ bool register_scan(QueueLook &look, core::Timestamp now, core::Heads::Open &open
     }
     // Room first: from the registration on nothing may raise before it is on the list.
     look.number = registered.size();
-    Registered &entry = registered.push({look.queue, core::kNoScan, false, {}});
+    Registered &entry =
+        registered.push({look.queue, GetCurrentSubTransactionId(), core::kNoScan, false, {}});
     entry.active = change_heads(look.queue, [&](core::Heads &heads) {
         heads.open_due(now);
         open = heads.open();
@@ -116,6 +118,10 @@ void read_everything(QueueLook &look, core::Timestamp now) {
     look.everything = true;
 }
 
+bool is_registered(const QueueLook &look) {
+    return look.registered && registered[look.number].active;
+}
+
 bool is_own(const QueueLook &look, const core::Place &place) {
     return std::any_of(look.own.begin(), look.own.end(),
                        [&](const core::PlaceRange &range) { return range.contains(place); });
@@ -143,6 +149,13 @@ void close_behind(core::Heads &heads, const QueueLook &look, Trail &trail) {
     }
     if (may_close()) {
         heads.close(look.scan, {trail.covered.begin(), trail.covered.size()}, trail.left);
+    }
+    if (look.everything) {
+        // Found where nothing needs to have been open. Elsewhere what is left stays as it is: it
+        // may be somebody's by now.
+        for (const core::PlaceRange &range : trail.left.ranges()) {
+            heads.lower(range);
+        }
     }
     trail.seen.clear();
     trail.unwatched.clear();
@@ -173,7 +186,7 @@ QueueLook begin_look(Oid relation, std::string_view queue, core::Timestamp now) 
 }
 
 void end_look(const QueueLook &look, Trail &trail) {
-    if (!look.registered) {
+    if (!is_registered(look)) {
         return;
     }
     registered[look.number].active = false;
@@ -185,7 +198,7 @@ void end_look(const QueueLook &look, Trail &trail) {
 
 core::Place close_so_far(const QueueLook &look, Trail &trail, const core::Place &from) {
     core::Place next = from;
-    if (look.registered) {
+    if (is_registered(look)) {
         change_heads(look.queue, [&](core::Heads &heads) {
             close_behind(heads, look, trail);
             if (!look.everything) {
@@ -198,7 +211,7 @@ core::Place close_so_far(const QueueLook &look, Trail &trail, const core::Place 
 
 Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place,
                   core::Place &next) {
-    if (!look.registered || look.everything || is_own(look, place)) {
+    if (!is_registered(look) || look.everything || is_own(look, place)) {
         return Taking::unreserved;
     }
     bool taken = false;
@@ -221,9 +234,9 @@ void give_back(const QueueLook &look, const core::Place &place) {
     change_heads(look.queue, [&](core::Heads &heads) { heads.lower(core::just(place)); });
 }
 
-void abandon_looks() {
+void abandon_looks(unsigned subtransaction) {
     for (Registered &entry : registered) {
-        if (entry.active) {
+        if (entry.active && entry.subtransaction >= subtransaction) {
             change_heads(entry.queue, [&](core::Heads &heads) {
                 heads.lower(entry.taken);
                 heads.end_scan(entry.scan);

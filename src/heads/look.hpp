@@ -56,7 +56,7 @@ Taking take_place(const QueueLook &look, Trail &trail, const core::Place &place,
 // Opens a place again that was taken and whose row was not written.
 void give_back(const QueueLook &look, const core::Place &place);
 
-// After an error. Never raises.
-void abandon_looks();
+// After an error: those that were begun in the subtransaction, or in one of its own. Never raises.
+void abandon_looks(unsigned subtransaction);
 
 }  // namespace x_jobs::heads

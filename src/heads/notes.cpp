@@ -26,21 +26,25 @@ struct QueueNote {
 
 struct LeaseNote {
     SubTransactionId subtransaction;
-    shmem::LeaseKey key;
-    std::int64_t claim;
-    // kEver for one that has ended.
-    core::Timestamp expires_at;
+    // Only its key and its claim count for one that has ended.
+    HeldLease lease;
+    bool ended;
+    // Until when it is watched so far; nothing when there was no room.
+    std::optional<core::Timestamp> until;
 };
 
 pg::Array<QueueNote> queue_notes;
 pg::Array<LeaseNote> lease_notes;
 bool noting = false;
+// heads::lapses() when the transaction began to note.
+std::uint64_t lapses_before;
 Oid written_by_hand = InvalidOid;
 
 void begin_noting() {
     if (!noting) {
         queue_notes = pg::Array<QueueNote>(TopTransactionContext);
         lease_notes = pg::Array<LeaseNote>(TopTransactionContext);
+        lapses_before = lapses();
         noting = true;
     }
 }
@@ -117,14 +121,21 @@ bool ends_with(const pg::Array<Note> &notes, SubTransactionId subtransaction) {
     return !notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction;
 }
 
-void note_lease(Oid relation, const core::Uuid &id, std::int64_t claim,
-                core::Timestamp expires_at) {
-    if (shmem::pointer() == nullptr) {
-        return;
+void watch_in_crowd(const HeldLease &lease) {
+    change_heads(lease.queue, [&](core::Heads &heads) {
+        heads.watch(core::just(lease.place), lease.expires_at);
+    });
+}
+
+// A lease that lapsed before its claim had committed was found, and the row nobody's to take: so it
+// is watched again, and found again.
+void confirm(const LeaseNote &note, bool some_lapsed) {
+    if (!note.until) {
+        watch_in_crowd(note.lease);
+    } else if ((some_lapsed || *note.until != note.lease.expires_at) &&
+               !confirm_lease(note.lease, *note.until)) {
+        watch_in_crowd(note.lease);
     }
-    begin_noting();
-    lease_notes.push(
-        {GetCurrentSubTransactionId(), {id, MyDatabaseId, relation}, claim, expires_at});
 }
 
 void open_after_writing_by_hand() {
@@ -154,13 +165,31 @@ void note_touched(Oid relation, std::string_view queue, const core::Place &place
     ++note.touched_rows;
 }
 
-void note_lease_ended(Oid relation, const core::Uuid &id, std::int64_t claim) {
-    note_lease(relation, id, claim, core::kEver);
+void note_running(Oid relation, std::string_view queue, const core::Place &place,
+                  const core::Uuid &id, std::int64_t claim, core::Timestamp expires_at) {
+    const QueueRef slot = find(relation, queue);
+    if (!slot.known()) {
+        return;
+    }
+    begin_noting();
+    const HeldLease lease{{id, MyDatabaseId, relation}, claim, slot, place, expires_at};
+    const std::optional<core::Timestamp> until = watch_lease(lease);
+    if (!until) {
+        watch_in_crowd(lease);
+    }
+    lease_notes.push({GetCurrentSubTransactionId(), lease, false, until});
 }
 
-void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
-                      core::Timestamp expires_at) {
-    note_lease(relation, id, claim, expires_at);
+void note_lease_ended(Oid relation, const core::Uuid &id, std::int64_t claim) {
+    if (shmem::pointer() == nullptr) {
+        return;
+    }
+    begin_noting();
+    LeaseNote &note = lease_notes.push(LeaseNote{});
+    note.subtransaction = GetCurrentSubTransactionId();
+    note.lease.key = {id, MyDatabaseId, relation};
+    note.lease.claim = claim;
+    note.ended = true;
 }
 
 void note_written_by_hand(Oid relation) {
@@ -200,17 +229,18 @@ void after_commit() {
     for (const QueueNote &note : queue_notes) {
         lower(note, note.claimable);
     }
+    const bool some_lapsed = lapses() != lapses_before;
     for (const LeaseNote &note : lease_notes) {
-        if (note.expires_at == core::kEver) {
-            forget_lease(note.key, note.claim);
+        if (note.ended) {
+            forget_lease(note.lease.key, note.lease.claim);
         } else {
-            renew_lease(note.key, note.claim, note.expires_at);
+            confirm(note, some_lapsed);
         }
     }
 }
 
 void after_abort(Wake wake) {
-    abandon_looks();
+    abandon_looks(TopSubTransactionId);
     open_after_writing_by_hand();
     if (!noting) {
         return;
@@ -227,7 +257,7 @@ void after_prepare() {
 }
 
 void after_subtransaction_abort(unsigned subtransaction, Wake wake) {
-    abandon_looks();
+    abandon_looks(subtransaction);
     if (!noting) {
         return;
     }

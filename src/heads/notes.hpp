@@ -12,10 +12,10 @@ namespace x_jobs::heads {
 void note_claimable(Oid relation, std::string_view queue, const core::Place &place);
 // Before the row is touched.
 void note_touched(Oid relation, std::string_view queue, const core::Place &place);
-// Of the claim with that ordinal.
+// A row that was written as running, under the claim with that ordinal.
+void note_running(Oid relation, std::string_view queue, const core::Place &place,
+                  const core::Uuid &id, std::int64_t claim, core::Timestamp expires_at);
 void note_lease_ended(Oid relation, const core::Uuid &id, std::int64_t claim);
-void note_lease_moved(Oid relation, const core::Uuid &id, std::int64_t claim,
-                      core::Timestamp expires_at);
 // Somebody writes the table with statements of their own: nobody knows what becomes claimable.
 void note_written_by_hand(Oid relation);
 

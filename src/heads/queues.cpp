@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "settings/settings.hpp"
+
 namespace x_jobs::heads {
 
 namespace {
@@ -14,6 +16,8 @@ using shmem::QueueSlot;
 
 // A slot that was used more recently than this is not taken from its queue.
 constexpr std::int64_t kIdleMicros = 10'000'000;
+
+constexpr std::int64_t kFullMicros = 1'000'000;
 
 struct IndexEntry {
     QueueKey key;
@@ -173,12 +177,22 @@ QueueRef find(Oid relation, std::string_view queue) {
 }
 
 QueueRef find_or_make(Oid relation, std::string_view queue) {
+    // While every slot is in use, the search for one that is not costs more than it brings.
+    static TimestampTz full_until = 0;
     QueueRef found = find(relation, queue);
-    if (!found.known() && shmem::pointer() != nullptr) {
-        found = make_shared(relation, queue);
-        const std::uint64_t hash = queue_hash(queue);
-        place_for(hash) = {hash, relation, found};
+    if (found.known() || shmem::pointer() == nullptr) {
+        return found;
     }
+    const TimestampTz now = GetCurrentTimestamp();
+    if (now < full_until && full_until - now <= kFullMicros) {
+        return found;
+    }
+    found = make_shared(relation, queue);
+    if (!found.known()) {
+        full_until = now + kFullMicros;
+    }
+    const std::uint64_t hash = queue_hash(queue);
+    place_for(hash) = {hash, relation, found};
     return found;
 }
 
@@ -190,7 +204,9 @@ bool may_find_something(QueueRef queue, core::Timestamp now) {
     if (!is_current(queue)) {
         return true;
     }
-    return instant(&slot_of(queue).next_due) <= now || instant(&slot_of(queue).rescan_at) <= now;
+    return instant(&slot_of(queue).next_due) <= now ||
+           (settings::rescan_interval() != core::Duration::zero() &&
+            instant(&slot_of(queue).rescan_at) <= now);
 }
 
 void open_everything(Oid relation) {

@@ -12,25 +12,22 @@ struct Shown {
     core::PlaceRange range;
 };
 
-std::string_view kept_name(const shmem::QueueSlot &slot) {
-    const std::size_t length = std::strlen(slot.key.name.data());
-    return {pnstrdup(slot.key.name.data(), length), length};
-}
-
 // Copies one slot's open places; nothing of another database.
 void copy_slot(shmem::QueueSlot &slot, pg::Array<Shown> &shown) {
     auto *open = static_cast<core::Heads::Open *>(palloc(sizeof(core::Heads::Open)));
+    auto *name = static_cast<shmem::QueueKey *>(palloc(sizeof(shmem::QueueKey)));
     LWLockAcquire(slot.lock, LW_SHARED);
     const bool ours =
         pg_atomic_read_u64(&slot.generation) != 0 && slot.key.database == MyDatabaseId;
     if (ours) {
         *open = slot.heads.open();
+        *name = slot.key;
     }
     LWLockRelease(slot.lock);
     if (!ours) {
         return;
     }
-    const std::string_view queue = kept_name(slot);
+    const std::string_view queue{name->name.data()};
     for (const core::PlaceRange &range : open->ranges()) {
         shown.push({queue, range});
     }

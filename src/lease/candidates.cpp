@@ -228,8 +228,8 @@ void Candidates::leave_open() {
 void Candidates::leave_running(const store::Row &row, core::Timestamp expires_at) {
     heads::Trail &trail = last_->trail;
     if (last_->look.queue.known() &&
-        heads::watch_lease(live_->lease_key(row.id()), row.claim(), last_->look.queue, last_place_,
-                           expires_at) == heads::Watched::no_room) {
+        !heads::watch_seen_lease({live_->lease_key(row.id()), row.claim(), last_->look.queue,
+                                  last_place_, expires_at})) {
         trail.unwatched.add(core::just(last_place_));
         trail.unwatched_until = std::min(trail.unwatched_until, expires_at);
     }

@@ -213,15 +213,22 @@ void claim_waiting(const ClaimRequest &request, Claimer &claimer) {
     const std::span<const std::string_view> queues{request.queues.begin(), request.queues.size()};
     wake::begin_wait(store::relation_named("jobs"), queues,
                      request.filtered ? wake::Appetite::some_jobs : wake::Appetite::every_job);
+    // What a look leaves behind is gone before the next one, however often it is woken in vain.
+    MemoryContext memory =
+        AllocSetContextCreate(CurrentMemoryContext, "x_jobs look", ALLOCSET_DEFAULT_SIZES);
     for (;;) {
         store::mirror::refresh();
+        MemoryContext caller = MemoryContextSwitchTo(memory);
         const Look look = claimer.look();
+        MemoryContextSwitchTo(caller);
         // A look that ended rows has written: its transaction must not be kept open by a sleep.
         if (look.taken + look.buried + look.expired > 0 || clock::now() >= deadline) {
             break;
         }
+        MemoryContextReset(memory);
         wake::sleep_until(std::min(deadline, look.next));
     }
+    MemoryContextDelete(memory);
     wake::end_wait();
 }
 

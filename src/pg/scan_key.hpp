@@ -28,10 +28,11 @@ inline ScanKeyData key_equal(AttrNumber attribute, RegProcedure procedure, Oid t
 }
 
 // A member of a comparison of rows, by its comparison function; row_from() makes the whole.
-inline ScanKeyData row_member(AttrNumber attribute, RegProcedure comparison, Datum value) {
+inline ScanKeyData row_member(AttrNumber attribute, RegProcedure comparison, Datum value,
+                              Oid type = InvalidOid) {
     ScanKeyData key;
     ScanKeyEntryInitialize(&key, SK_ROW_MEMBER, attribute, BTGreaterEqualStrategyNumber, InvalidOid,
-                           InvalidOid, comparison, value);
+                           type == TEXTOID ? C_COLLATION_OID : InvalidOid, comparison, value);
     return key;
 }
 

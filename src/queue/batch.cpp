@@ -12,23 +12,7 @@ namespace {
 using store::Column;
 using store::Row;
 
-// In the order of the dedupe index.
-struct SortKey {
-    std::optional<std::string_view> idempotency_key;
-    std::string_view name;
-    std::string_view tenant_id;
-    auto operator<=>(const SortKey &) const = default;
-};
-
-SortKey sort_key(const Request &request) {
-    const Row &row = request.row;
-    return {row.optional<std::string_view>(Column::idempotency_key),
-            row.get<std::string_view>(Column::name), row.get<std::string_view>(Column::tenant_id)};
-}
-
-bool same_key(const Request &one, const Request &other) {
-    return !one.row.raw(Column::idempotency_key).is_null && sort_key(one) == sort_key(other);
-}
+using Key = std::optional<store::Key>;
 
 class Batch {
    public:
@@ -39,7 +23,8 @@ class Batch {
         }
     }
 
-    void add(std::size_t number);
+    // In the order of the keys.
+    void add(std::size_t number, const Key &key);
     // Inserts those that wait to go in together.
     void flush();
     void close() { live_.close(); }
@@ -47,16 +32,17 @@ class Batch {
 
    private:
     void know_queue(const Request &request);
-    bool goes_together(const Request &request);
+    bool is_free(const store::Key &key);
     void insert_together();
 
     pg::Array<Request *> &requests_;
     pg::Array<Enqueued> answers_;
     pg::Array<std::size_t> together_;
     std::string_view queue_;
-    // Whether keys are looked for before they are inserted.
-    bool looks_first_ = true;
-    bool found_any_ = false;
+    // No index entry has a key from here on before that one, or before the end.
+    Key free_from_;
+    Key free_to_;
+    Key last_key_;
     store::Live live_;
 };
 
@@ -67,36 +53,38 @@ void Batch::know_queue(const Request &request) {
     }
 }
 
-// Not beside a request of the same key, which has to find it; and a caller's own id is looked for
-// in the history too.
-bool Batch::goes_together(const Request &request) {
-    return !request.has_own_id &&
-           (together_.empty() || !same_key(*requests_[together_[together_.size() - 1]], request));
+// Whether no index entry has the key. Keys come in their order, so one look is good for all those
+// before the next entry, and for most batches for all of them. An entry may be that of an enqueue
+// which has not ended, or dead and not yet removed.
+bool Batch::is_free(const store::Key &key) {
+    const bool known = free_from_ && *free_from_ <= key && (!free_to_ || key < *free_to_);
+    if (!known) {
+        free_to_ = live_.next_key(key);
+        free_from_ = key;
+    }
+    return !free_to_ || key < *free_to_;
 }
 
-void Batch::add(std::size_t number) {
+// Those whose key is free go in together: not beside a request of the same key, which has to find
+// it; and a caller's own id is looked for in the history too.
+void Batch::add(std::size_t number, const Key &key) {
     Request &request = *requests_[number];
     know_queue(request);
-    Row holder;
-    const bool held = looks_first_ && is_held(live_, request, holder);
-    if (!held && !found_any_) {
-        // A batch whose first key is new is mostly new altogether, and the indexes tell of the
-        // rest.
-        looks_first_ = false;
-    }
-    found_any_ = found_any_ || held;
-    const auto answer =
-        held && !request.has_own_id ? answer_at_once(request, holder) : std::nullopt;
-    if (answer) {
-        answers_[number] = *answer;
-        return;
-    }
-    if (!held && goes_together(request)) {
+    const bool repeated = key && last_key_ == key;
+    last_key_ = key;
+    if (!request.has_own_id && !repeated && (!key || is_free(*key))) {
         together_.push(number);
         if (together_.size() == store::kTogether) {
             flush();
         }
         return;
+    }
+    Row holder;
+    if (!request.has_own_id && !repeated && is_held(live_, request, holder)) {
+        if (const auto answer = answer_at_once(request, holder)) {
+            answers_[number] = *answer;
+            return;
+        }
     }
     // It may have to wait for somebody, so those before it must stand.
     flush();
@@ -125,9 +113,9 @@ void Batch::insert_together() {
     for (std::size_t i = 0; i < entered; ++i) {
         answers_[together_[i]] = inserted(*requests_[together_[i]]);
     }
-    // Somebody has one of the keys: from there on one by one, each waiting for who holds its key.
+    // Somebody has taken one of the keys since: from there on one by one, each waiting for who
+    // holds its key.
     for (std::size_t i = entered; i < together_.size(); ++i) {
-        looks_first_ = found_any_ = true;
         answers_[together_[i]] = enqueue_one(live_, *requests_[together_[i]]);
     }
 }
@@ -145,12 +133,12 @@ void Batch::flush() {
 
 pg::Array<Enqueued> enqueue_all(pg::Array<Request *> &requests) {
     struct Keyed {
-        SortKey key;
+        Key key;
         std::size_t number;
     };
     pg::Array<Keyed> order;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        order.push({sort_key(*requests[i]), i});
+        order.push({store::key_of(requests[i]->row), i});
     }
     std::sort(order.begin(), order.end(), [](const Keyed &one, const Keyed &other) {
         const auto difference = one.key <=> other.key;
@@ -159,7 +147,7 @@ pg::Array<Enqueued> enqueue_all(pg::Array<Request *> &requests) {
     Batch batch(requests);
     for (const Keyed &next : order) {
         CHECK_FOR_INTERRUPTS();
-        batch.add(next.number);
+        batch.add(next.number, next.key);
     }
     batch.flush();
     batch.close();

@@ -107,6 +107,8 @@ struct Shared {
     // No watched lease ends earlier: lets a claim pass at the cost of one read.
     pg_atomic_uint64 least_expiry;
     std::array<LeasePartition, kLeasePartitions> leases;
+    // How many of the watched leases have lapsed.
+    pg_atomic_uint64 lapses;
     // The process that wakes when the next lease ends; -1 for none.
     pg_atomic_uint32 timer_owner;
     int waiter_count;

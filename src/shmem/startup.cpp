@@ -116,6 +116,7 @@ void startup() {
         pg_atomic_init_u32(&shared->wake_listeners, 0);
         pg_atomic_init_u32(&shared->settled_listeners, 0);
         pg_atomic_init_u64(&shared->least_expiry, kNoExpiry);
+        pg_atomic_init_u64(&shared->lapses, 0);
         pg_atomic_init_u32(&shared->timer_owner, kNobody);
         shared->waiter_count = process_count();
         for (int i = 0; i < shared->waiter_count; ++i) {

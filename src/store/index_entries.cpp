@@ -60,7 +60,7 @@ void IndexEntries::describe_comparison(const Node *expression, Index &described)
 IndexEntries::Index IndexEntries::describe(Relation index) {
     Index described{index, Condition::unknown, 0, nullptr};
     if (index->rd_rel->relam != BTREE_AM_OID || has_expression(index) ||
-        !index->rd_index->indimmediate) {
+        !index->rd_index->indimmediate || index->rd_index->indisexclusion) {
         return described;
     }
     if (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr)) {

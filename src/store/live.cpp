@@ -1,7 +1,6 @@
 // See live.hpp.
 #include "store/live.hpp"
 
-#include "heads/leases.hpp"
 #include "heads/notes.hpp"
 #include "pg/scan_key.hpp"
 #include "store/relations.hpp"
@@ -136,6 +135,35 @@ bool Live::find_key_with(const Key &key, Row &row, Sight sight) {
                                : scan_fresh("jobs_dedupe", keys.data(), 3, row);
 }
 
+std::optional<Key> Live::next_key(const Key &from) {
+    // The scan keeps a pointer to the members for as long as it reads.
+    std::array<ScanKeyData, 3> members{
+        pg::row_member(1, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(from.idempotency_key),
+                       TEXTOID),
+        pg::row_member(2, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(from.name), TEXTOID),
+        pg::row_member(3, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(from.tenant_id),
+                       TEXTOID)};
+    ScanKeyData key = pg::row_from(members.data(), 3);
+    Relation index = index_open(relation_named("jobs_dedupe"), AccessShareLock);
+    IndexScanDesc scan = pg::compat::begin_index_scan(table_.relation(), index, SnapshotSelf, 1);
+    scan->xs_want_itup = true;
+    index_rescan(scan, &key, 1, nullptr, 0);
+    std::optional<Key> next;
+    if (index_getnext_tid(scan, ForwardScanDirection) != nullptr) {
+        const auto column = [&](AttrNumber number) {
+            bool is_null = false;
+            const Datum datum = index_getattr(scan->xs_itup, number, scan->xs_itupdesc, &is_null);
+            const auto text = pg::DatumOf<std::string_view>::read(datum);
+            return std::string_view{pnstrdup(text.data(), text.size()), text.size()};
+        };
+        // Entries without a key come behind all others, and a comparison of rows finds none.
+        next = Key{column(2), column(3), column(1)};
+    }
+    index_endscan(scan);
+    index_close(index, AccessShareLock);
+    return next;
+}
+
 bool Live::find(const core::Uuid &id, Row &row) {
     return find_id_with(id, row, Sight::now) || find_id_with(id, row, Sight::fresh);
 }
@@ -183,21 +211,7 @@ void Live::note_state(const Row &row) {
         heads::note_claimable(relation, row.queue(), place);
         return;
     }
-    const heads::QueueRef queue = heads::find(relation, row.queue());
-    if (!queue.known()) {
-        return;
-    }
-    switch (heads::watch_lease(lease_key(row.id()), row.claim(), queue, place, *visible_at)) {
-        case heads::Watched::until_then:
-            break;
-        case heads::Watched::until_earlier:
-            heads::note_lease_moved(relation, row.id(), row.claim(), *visible_at);
-            break;
-        case heads::Watched::no_room:
-            heads::change_heads(
-                queue, [&](core::Heads &heads) { heads.watch(core::just(place), *visible_at); });
-            break;
-    }
+    heads::note_running(relation, row.queue(), place, row.id(), row.claim(), *visible_at);
 }
 
 void Live::insert(const Row &row) {

@@ -4,6 +4,8 @@
 // change of a live row passes here, so here the heads are told of it.
 #pragma once
 
+#include <tuple>
+
 #include "shmem/layout.hpp"
 #include "store/row.hpp"
 #include "store/table.hpp"
@@ -15,6 +17,15 @@ struct Key {
     std::string_view tenant_id;
     std::string_view idempotency_key;
 };
+
+// In the order of the index that keeps them apart.
+inline auto operator<=>(const Key &one, const Key &other) {
+    return std::tie(one.idempotency_key, one.name, one.tenant_id) <=>
+           std::tie(other.idempotency_key, other.name, other.tenant_id);
+}
+inline bool operator==(const Key &one, const Key &other) {
+    return (one <=> other) == 0;
+}
 
 // The key of a row; nothing when it has none.
 std::optional<Key> key_of(const Row &row);
@@ -30,7 +41,10 @@ class Live {
     // stay readable until the next look-up. False when there is none.
     bool find(const core::Uuid &id, Row &row);
     bool find(const Key &key, Row &row);
-    // The same with a fresh MVCC snapshot only.
+    // The least key from there on that any index entry has, a dead one too; nothing when there is
+    // none. Its text is made in the present memory context.
+    std::optional<Key> next_key(const Key &from);
+    // The same as find() with a fresh MVCC snapshot only.
     bool find_fresh(const Key &key, Row &row);
 
     // The position of the row that the last look-up, or read(), found.

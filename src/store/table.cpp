@@ -170,8 +170,14 @@ void Table::insert_batch(std::size_t count) {
     if (count == 1) {
         table_tuple_insert(relation_, batch_slots_[0], command, 0, nullptr);
     } else {
+        // It leaves behind whatever it allocates.
+        MemoryContext scratch =
+            AllocSetContextCreate(CurrentMemoryContext, "x_jobs batch", ALLOCSET_DEFAULT_SIZES);
+        MemoryContext caller = MemoryContextSwitchTo(scratch);
         table_multi_insert(relation_, batch_slots_.begin(), static_cast<int>(count), command, 0,
                            nullptr);
+        MemoryContextSwitchTo(caller);
+        MemoryContextDelete(scratch);
     }
 }
 

@@ -143,6 +143,69 @@ for my $end ('COMMIT', 'cancelled')
 	$claimer->quit;
 }
 
+# A savepoint that is rolled back while a claim is on its way, as by the exception block of an index's function, ends no scan but
+# its own: else another's would take its place, and what was opened meanwhile be forgotten.
+$name = 'an exception caught while a claim is on its way';
+{
+	my $queue = closed_queue($name);
+	my @aside = stops($queue, 1);
+	quietly($one, 'DELETE FROM _x_jobs.jobs WHERE false',
+		q{CREATE FUNCTION public.stumbles(error text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+		$$ BEGIN BEGIN RAISE 'caught'; EXCEPTION WHEN OTHERS THEN NULL; END; PERFORM pg_advisory_xact_lock(42); RETURN 1; END $$},
+		'CREATE INDEX stumbles ON _x_jobs.attempts (public.stumbles(error))');
+	quietly($stopper, 'SELECT pg_advisory_lock(42)');
+	my $claimer = session($server);
+	my $pid = $claimer->pid;
+	$claimer->send(claim_of($queue, max => 1, @aside));
+	$server->poll_query_until('postgres', "SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid") or BAIL_OUT('not stopped');
+	quietly($two, enqueue($queue, 'a', "run_at => '" . at(1) . "'"));
+	is(takes($two, $queue, names => 'absent'), '', "$name: a claim beside it leaves what it does not want");
+	quietly($stopper, 'SELECT pg_advisory_unlock(42)');
+	is($claimer->result, 'stop', "$name: the claim has its job");
+	finds($queue, 'a', $name);
+	$claimer->quit;
+	quietly($one, 'DROP INDEX _x_jobs.stumbles', 'DROP FUNCTION public.stumbles(text)');
+}
+
+# A row that came by a way that tells nobody, as from a replication's apply worker: the rescan finds it; one that is locked at
+# that moment is found later.
+for my $locked (0, 1)
+{
+	my $name = 'a row that nobody told of' . ($locked ? ', locked during the rescan' : '');
+	my $queue = closed_queue($name);
+	put($one, $queue, 'a');
+	takes($one, $queue, worker => 'holder', lease => '50 h');
+	quietly($two, 'ALTER TABLE _x_jobs.jobs DISABLE TRIGGER written_by_hand',
+		"UPDATE _x_jobs.jobs SET state = 'ready', visible_at = NULL WHERE queue = '$queue'",
+		'ALTER TABLE _x_jobs.jobs ENABLE ALWAYS TRIGGER written_by_hand');
+	finds_nothing($queue, "$name: not looked for");
+	quietly($two, 'BEGIN', "SELECT id FROM _x_jobs.jobs WHERE queue = '$queue' FOR UPDATE") if $locked;
+	quietly($one, q{SET x_jobs.rescan_interval = '1 min'});
+	is(takes($one, $queue), '', "$name: the minute begins");
+	quietly($one, q{SET x_jobs.test_clock_offset = '2 min'});
+	is(takes($one, $queue), $locked ? '' : 'a', "$name: the rescan");
+	quietly($one, 'RESET x_jobs.test_clock_offset', 'RESET x_jobs.rescan_interval');
+	next unless $locked;
+	quietly($two, 'COMMIT');
+	is_open($queue, "$name: its place is open");
+	finds($queue, 'a', $name);
+}
+
+# A lease that lapses before its claim has committed: the lapse is found, the row is nobody's to see, and its place is closed.
+for my $renews (0, 1)
+{
+	my $name = 'a lapse before the commit of the claim' . ($renews ? ' and a renewal' : '');
+	my $queue = closed_queue($name);
+	quietly($one, 'BEGIN', enqueue($queue, 'a', "run_at => '" . at(1) . "'"));
+	is(takes($one, $queue, lease => '1 h', worker => 'holder'), 'a', "$name: taken");
+	quietly($one, "SELECT x_jobs.heartbeat(id, 'holder', claim, '3 h') FROM _x_jobs.jobs WHERE queue = '$queue'") if $renews;
+	is(shifted('2 h', $queue), '', "$name: not to be seen");
+	is_closed($queue, $name);
+	quietly($one, 'COMMIT');
+	is(shifted('2 h', $queue), '', "$name: it runs") if $renews;
+	is(shifted('4 h', $queue), 'a', "$name: it is found when it has lapsed");
+}
+
 # More claims on their way than are registered: the rest close nothing, and lose nothing.
 $name = 'twenty claims on their way';
 my $queue = closed_queue($name);

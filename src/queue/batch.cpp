@@ -9,7 +9,6 @@ namespace x_jobs::queue {
 
 namespace {
 
-using store::Column;
 using store::Row;
 
 using Key = std::optional<store::Key>;

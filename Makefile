@@ -13,7 +13,7 @@ SQL_PARTS = 00_header 10_types 20_tables 30_errors 40_queue 50_lease 60_settle 7
 SQL_FILES := $(SQL_PARTS:%=sql/install/%.sql)
 DATA = $(sort $(wildcard sql/x_jobs--*--*.sql) $(wildcard sql/released/x_jobs--*.sql))
 DATA_built = sql/x_jobs--$(version).sql
-EXTRA_CLEAN = x_jobs.control $(SOURCES:.cpp=.d) test/unit/build results regression.diffs regression.out
+EXTRA_CLEAN = x_jobs.control $(SOURCES:.cpp=.d) test/unit/build test/t/build results regression.diffs regression.out
 
 # The dialect of src/README.md; without exceptions no frame has anything left to do when the server jumps over it.
 DIALECT = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics
@@ -58,6 +58,16 @@ $(DATA_built): $(SQL_FILES) Makefile
 	for part in $(SQL_FILES); do echo "-- from $$part"; cat $$part; done > $@.tmp
 	mv $@.tmp $@
 
+# The library with its stop points (src/pg/stop_point.hpp), for the tests of races. Never installed.
+STOPS = test/t/build
+STOP_OBJS = $(SOURCES:%.cpp=$(STOPS)/%.o)
+$(STOP_OBJS): $(STOPS)/%.o: %.cpp $(wildcard src/*/*.hpp)
+	@mkdir -p $(@D)
+	$(CXX) $(DIALECT) $(WARNINGS) -O1 -g -fPIC $(CPPFLAGS) -DX_JOBS_STOP_POINTS -c -o $@ $<
+$(STOPS)/x_jobs.so: $(STOP_OBJS)
+	$(CC) -shared -Wl,--version-script=src/exports.map -o $@ $^
+stop-points: $(STOPS)/x_jobs.so
+
 # The checks. test/README.md says what each one guards and what to do when it fails.
 tools = test/tools
 FORMATTED = $(sort $(wildcard src/*.[ch]pp src/*/*.[ch]pp test/unit/*.[ch]pp))
@@ -87,5 +97,5 @@ test: ; test/run
 dist: $(DATA_built)
 	git archive --prefix=x_jobs-$(version)/sql/ --add-file=$(DATA_built) --prefix=x_jobs-$(version)/ -o x_jobs-$(version).zip HEAD
 
-.PHONY: all test demo dist format format-check tidy check-static check-unit check-frames check-rooms check-symbols check-sql \
+.PHONY: stop-points all test demo dist format format-check tidy check-static check-unit check-frames check-rooms check-symbols check-sql \
         check-upgrade check-meta check-checks check-behaviours

@@ -8,6 +8,7 @@
 #include "heads/look.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
+#include "pg/stop_point.hpp"
 
 namespace x_jobs::heads {
 
@@ -224,9 +225,11 @@ void after_commit() {
         return;
     }
     noting = false;
+    pg::stop_point("committed");
     for (const QueueNote &note : queue_notes) {
         lower(note, note.claimable);
     }
+    pg::stop_point("opened");
     const bool some_lapsed = lapses() != lapses_before;
     for (const LeaseNote &note : lease_notes) {
         if (note.ended) {

@@ -7,6 +7,7 @@
 #include "core/limits.hpp"
 #include "heads/leases.hpp"
 #include "pg/scan_key.hpp"
+#include "pg/stop_point.hpp"
 #include "store/relations.hpp"
 
 namespace x_jobs::lease {
@@ -56,6 +57,7 @@ Candidates Candidates::open(store::Live &live, const pg::Array<std::string_view>
 }
 
 void Candidates::open_index() {
+    pg::stop_point("look_begun");
     *live_ = store::Live::open();
     index_ = index_open(store::relation_named("jobs_claim"), AccessShareLock);
     for (Stream &stream : streams_) {
@@ -69,6 +71,7 @@ void Candidates::open_index() {
 }
 
 void Candidates::close() {
+    pg::stop_point("table_read");
     for (Stream &stream : streams_) {
         cover_what_was_read(stream);
         index_endscan(stream.scan);
@@ -190,6 +193,7 @@ bool Candidates::next(store::Row &row) {
         last_taking_ = heads::Taking::unreserved;
         last_place_ = stream->place;
         const bool visible = index_fetch_heap(stream->scan, live_->table().read_slot());
+        pg::stop_point("row_read");
         if (visible) {
             live_->read(row);
         }
@@ -214,6 +218,7 @@ void Candidates::note_seen() {
 bool Candidates::take() {
     cover_what_was_read(*last_);
     last_taking_ = heads::take_place(last_->look, last_->trail, last_place_, last_->worth_from);
+    pg::stop_point("place_taken");
     return last_taking_ != heads::Taking::gone;
 }
 
@@ -226,6 +231,7 @@ void Candidates::leave_open() {
 }
 
 void Candidates::leave_running(const store::Row &row, core::Timestamp expires_at) {
+    pg::stop_point("lease_seen");
     heads::Trail &trail = last_->trail;
     if (last_->look.queue.known() &&
         !heads::watch_seen_lease({live_->lease_key(row.id()), row.claim(), last_->look.queue,

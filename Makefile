@@ -63,7 +63,7 @@ STOPS = test/t/build
 STOP_OBJS = $(SOURCES:%.cpp=$(STOPS)/%.o)
 $(STOP_OBJS): $(STOPS)/%.o: %.cpp $(wildcard src/*/*.hpp)
 	@mkdir -p $(@D)
-	$(CXX) $(DIALECT) $(WARNINGS) -O1 -g -fPIC $(CPPFLAGS) -DX_JOBS_STOP_POINTS -c -o $@ $<
+	$(CXX) $(DIALECT) -O1 -g -fPIC $(CPPFLAGS) -DX_JOBS_STOP_POINTS -c -o $@ $<
 $(STOPS)/x_jobs.so: $(STOP_OBJS)
 	$(CC) -shared -Wl,--version-script=src/exports.map -o $@ $^
 stop-points: $(STOPS)/x_jobs.so

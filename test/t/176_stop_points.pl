@@ -178,14 +178,15 @@ for my $point ('committed', 'opened')
 	my $pin = session($server);
 	quietly($pin, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT 1 FROM pg_class LIMIT 1');
 	quietly($two, 'BEGIN');
-	is(takes($two, $queue, max => 1, lease => '1 min'), 'a', "$name: claimed");
+	is(takes($two, $queue, max => 1, lease => '20 min'), 'a', "$name: claimed");
 	my $page = sub { return quietly($two, "SELECT (ctid::text::point)[0]::int FROM _x_jobs.jobs WHERE queue = '$queue'") };
 	my $first = $page->();
 	my $renewals = 0;
-	quietly($two, "SELECT x_jobs.heartbeat(id, 'w', claim, '1 min') FROM _x_jobs.jobs WHERE queue = '$queue'")
+	# Each ends earlier than the one before, so that it is watched as it is, without waiting for the commit.
+	quietly($two, sprintf("SELECT x_jobs.heartbeat(id, 'w', claim, '%d s') FROM _x_jobs.jobs WHERE queue = '$queue'", 1200 - $renewals))
 	  while $page->() == $first && ++$renewals < 500;
 	cmp_ok($page->(), '<', $first, "$name: the newest version lies before the others");
-	quietly($three, "SET x_jobs.test_clock_offset = '2 min'");
+	quietly($three, "SET x_jobs.test_clock_offset = '1 h'");
 	is(takes($three, $queue), '', "$name: a lapse, and a row that is nobody's to take");
 	is(meanwhile($three, 'row_read', claim_of($queue, max => 1), sub { quietly($two, 'COMMIT') }), '', "$name: met in between");
 	is(takes($three, $queue), 'a', "$name: found");

@@ -73,10 +73,6 @@ void open_lapsed_of(int number, core::Timestamp now, Wake wake) {
     LWLockRelease(owner.lock);
 }
 
-}  // namespace
-
-namespace {
-
 void fill(Lease &entry, const HeldLease &lease) {
     entry.claim = lease.claim;
     entry.slot = lease.queue.slot;

@@ -19,15 +19,10 @@ enum IndexColumn : AttrNumber { kQueue = 1, kPriority, kRunAt, kId };
 
 constexpr int kEntriesUntold = 1000;
 
-Datum entry_column(IndexScanDesc scan, IndexColumn column) {
-    bool is_null = false;
-    return index_getattr(scan->xs_itup, column, scan->xs_itupdesc, &is_null);
-}
-
 core::Place place_of_entry(IndexScanDesc scan) {
-    return {DatumGetInt16(entry_column(scan, kPriority)),
-            core::Timestamp{DatumGetTimestampTz(entry_column(scan, kRunAt))},
-            pg::DatumOf<core::Uuid>::read(entry_column(scan, kId))};
+    return {DatumGetInt16(pg::entry_column(scan, kPriority)),
+            core::Timestamp{DatumGetTimestampTz(pg::entry_column(scan, kRunAt))},
+            pg::DatumOf<core::Uuid>::read(pg::entry_column(scan, kId))};
 }
 
 }  // namespace

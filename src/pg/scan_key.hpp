@@ -1,4 +1,5 @@
-// Index scan keys in the C collation, in which all text of the extension's indexes is kept.
+// Index scan keys in the C collation, in which all text of the extension's indexes is kept; and the
+// entries that a scan finds.
 #pragma once
 
 #include <cstring>
@@ -6,6 +7,7 @@
 #include "pg/postgres.hpp"
 
 extern "C" {
+#include "access/relscan.h"
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
@@ -46,6 +48,12 @@ inline ScanKeyData row_from(ScanKeyData *members, int count) {
     key.sk_strategy = BTGreaterEqualStrategyNumber;
     key.sk_argument = PointerGetDatum(members);
     return key;
+}
+
+// A column, never null, of the index entry that a scan has come to, if it wants the entries.
+inline Datum entry_column(IndexScanDesc scan, AttrNumber column) {
+    bool is_null = false;
+    return index_getattr(scan->xs_itup, column, scan->xs_itupdesc, &is_null);
 }
 
 }  // namespace x_jobs::pg

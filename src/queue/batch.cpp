@@ -38,8 +38,9 @@ class Batch {
     pg::Array<Enqueued> answers_;
     pg::Array<std::size_t> together_;
     std::string_view queue_;
-    // No index entry has a key from here on before that one, or before the end.
-    Key free_from_;
+    // Whether the index was looked at; then no entry has a key from there on before this one, or
+    // before the end.
+    bool looked_ = false;
     Key free_to_;
     Key last_key_;
     store::Live live_;
@@ -56,12 +57,12 @@ void Batch::know_queue(const Request &request) {
 // before the next entry, and for most batches for all of them. An entry may be that of an enqueue
 // which has not ended, or dead and not yet removed.
 bool Batch::is_free(const store::Key &key) {
-    const bool known = free_from_ && *free_from_ <= key && (!free_to_ || key < *free_to_);
-    if (!known) {
+    const auto is_before_end = [&] { return !free_to_ || key < *free_to_; };
+    if (!looked_ || !is_before_end()) {
         free_to_ = live_.next_key(key);
-        free_from_ = key;
+        looked_ = true;
     }
-    return !free_to_ || key < *free_to_;
+    return is_before_end();
 }
 
 // Those whose key is free go in together: not beside a request of the same key, which has to find

@@ -151,9 +151,7 @@ std::optional<Key> Live::next_key(const Key &from) {
     std::optional<Key> next;
     if (index_getnext_tid(scan, ForwardScanDirection) != nullptr) {
         const auto column = [&](AttrNumber number) {
-            bool is_null = false;
-            const Datum datum = index_getattr(scan->xs_itup, number, scan->xs_itupdesc, &is_null);
-            const auto text = pg::DatumOf<std::string_view>::read(datum);
+            const auto text = pg::DatumOf<std::string_view>::read(pg::entry_column(scan, number));
             return std::string_view{pnstrdup(text.data(), text.size()), text.size()};
         };
         // Entries without a key come behind all others, and a comparison of rows finds none.

@@ -9,7 +9,7 @@ OBJS := $(SOURCES:.cpp=.o)
 UNIT_TESTS := $(sort $(wildcard test/unit/*_test.cpp))
 
 # The install script, in the order in which it runs. Listed by name: order is meaning here.
-SQL_PARTS = 00_header 10_types 20_tables 30_errors 40_queue 50_lease 60_settle 70_operate 80_upkeep 90_roles 95_comments
+SQL_PARTS = 00_header 10_types 20_tables 30_errors 40_queue 50_lease 60_settle 70_operate 80_upkeep 82_leader 83_tasks 85_health 90_roles 95_comments
 SQL_FILES := $(SQL_PARTS:%=sql/install/%.sql)
 DATA = $(sort $(wildcard sql/x_jobs--*--*.sql) $(wildcard sql/released/x_jobs--*.sql))
 DATA_built = sql/x_jobs--$(version).sql

@@ -6,6 +6,7 @@
 #include "store/relations.hpp"
 #include "transaction/events.hpp"
 #include "wake/waiters.hpp"
+#include "workers/launcher.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -19,6 +20,7 @@ void _PG_init(void) {
     // Only the postmaster can still ask for shared memory.
     if (process_shared_preload_libraries_in_progress) {
         x_jobs::shmem::initialise();
+        x_jobs::workers::register_launcher();
     }
     // The mirrors before the events, whose callbacks read them.
     x_jobs::store::initialise();

@@ -184,7 +184,113 @@ CREATE TYPE x_jobs.paused_queue AS (
     paused_by text
 );
 
+CREATE TYPE x_jobs.counter AS (
+    name text,
+    width interval,
+    bucket_start timestamptz,
+    done bigint,
+    failed bigint,
+    dead bigint,
+    retried bigint,
+    duration interval
+);
+
+CREATE TYPE x_jobs.counter_total AS (
+    name text,
+    done bigint,
+    failed bigint,
+    dead bigint,
+    retried bigint,
+    duration interval
+);
+
+CREATE TYPE x_jobs.worker AS (
+    worker_id text,
+    host text,
+    queues text[],
+    slots integer,
+    in_flight uuid[],
+    started_at timestamptz,
+    heartbeat_at timestamptz,
+    expires_at timestamptz
+);
+
+CREATE TYPE x_jobs.leadership AS (
+    key text,
+    holder text,
+    acquired_at timestamptz,
+    renewed_at timestamptz,
+    expires_at timestamptz
+);
+
 CREATE TYPE x_jobs.maintained AS (
     task text,
     affected bigint
+);
+
+CREATE TYPE x_jobs.fired AS (
+    fired boolean,
+    jobs x_jobs.enqueued_item[]
+);
+
+CREATE TYPE x_jobs.task_fire AS (
+    task text,
+    last_occurrence timestamptz,
+    dispatched_at timestamptz
+);
+
+CREATE TYPE x_jobs.task AS (
+    task text,
+    owner text,
+    cron text,
+    time_zone text,
+    day_rule text,
+    entries jsonb,
+    entries_function text,
+    catch_up text,
+    max_catch_up integer,
+    overlap text,
+    state text,
+    paused_at timestamptz,
+    paused_reason text,
+    paused_by text,
+    created_at timestamptz,
+    updated_at timestamptz,
+    watermark timestamptz,
+    next_occurrence timestamptz,
+    utc_offset interval,
+    pending timestamptz,
+    last_occurrence timestamptz,
+    dispatched_at timestamptz,
+    failures integer,
+    failed_at timestamptz,
+    error text
+);
+
+CREATE TYPE x_jobs.task_event AS (
+    task text,
+    occurrence timestamptz,
+    upto timestamptz,
+    outcome text,
+    slots bigint,
+    decided_at timestamptz,
+    lateness interval,
+    moved interval,
+    jobs uuid[]
+);
+
+CREATE TYPE x_jobs.background_worker AS (
+    worker text,
+    database text,
+    pid integer,
+    state text,
+    since timestamptz,
+    starts bigint
+);
+
+CREATE TYPE x_jobs.health_check AS (
+    name text,
+    state text,
+    detail text,
+    hint text
 );

@@ -106,6 +106,7 @@ CREATE TABLE _x_jobs.tally_turn (
     current smallint NOT NULL CHECK (current BETWEEN 0 AND 2)
 );
 
+-- What the tallies were rolled up into: buckets one, five and sixty minutes wide, wider the older they are.
 CREATE TABLE _x_jobs.counters (
     name text COLLATE "C" NOT NULL,
     width interval NOT NULL,
@@ -175,6 +176,67 @@ CREATE TABLE _x_jobs.workers (
     CONSTRAINT workers_pkey PRIMARY KEY (worker_id)
 );
 
+-- Recurring work: when, and what.
+CREATE TABLE _x_jobs.tasks (
+    task text COLLATE "C" NOT NULL,
+    owner regrole NOT NULL,
+    cron text COLLATE "C" NOT NULL,
+    time_zone text COLLATE "C" NOT NULL,
+    day_rule text COLLATE "C" NOT NULL CHECK (day_rule IN ('or', 'and')),
+    -- One of the two: an array of objects, or the signature of a function of the occurrence. Not a regprocedure, which
+    -- pg_upgrade refuses.
+    entries jsonb,
+    entries_function text COLLATE "C",
+    catch_up text COLLATE "C" NOT NULL CHECK (catch_up IN ('latest', 'earliest', 'all', 'none')),
+    max_catch_up integer NOT NULL CHECK (max_catch_up >= 1),
+    overlap text COLLATE "C" NOT NULL CHECK (overlap IN ('allow', 'skip', 'queue')),
+    -- The periods of an @every count from here.
+    anchor timestamptz NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    paused_at timestamptz,
+    paused_reason text COLLATE "C",
+    paused_by text COLLATE "C",
+    CONSTRAINT tasks_pkey PRIMARY KEY (task),
+    CONSTRAINT tasks_entries CHECK ((entries IS NULL) <> (entries_function IS NULL))
+);
+
+-- How far each task has been dealt with; also for those that only a scheduler outside knows. The row's lock is the task's
+-- lock.
+CREATE TABLE _x_jobs.task_states (
+    task text COLLATE "C" NOT NULL,
+    -- No occurrence up to here is fired any more.
+    watermark timestamptz,
+    last_occurrence timestamptz,
+    dispatched_at timestamptz,
+    last_jobs uuid[] NOT NULL DEFAULT '{}',
+    -- An occurrence that waits for its predecessor.
+    pending timestamptz,
+    -- The clock when the watermark last moved, and how far it had come before the clock was set back.
+    moved_at timestamptz,
+    ahead_until timestamptz,
+    -- A hint: nothing is to be done before; NULL when nobody knows.
+    next_at timestamptz,
+    failures integer NOT NULL DEFAULT 0,
+    failed_at timestamptz,
+    error text COLLATE "C",
+    CONSTRAINT task_states_pkey PRIMARY KEY (task)
+) WITH (fillfactor = 50);
+
+-- What became of occurrences: one row, or one for a run of neighbours that went the same way.
+CREATE TABLE _x_jobs.task_log (
+    task text COLLATE "C" NOT NULL,
+    occurrence timestamptz NOT NULL,
+    upto timestamptz NOT NULL,
+    outcome text COLLATE "C" NOT NULL,
+    -- How many occurrences; NULL for more than could be counted quickly.
+    slots bigint,
+    decided_at timestamptz NOT NULL,
+    moved interval,
+    jobs uuid[]
+);
+CREATE INDEX task_log_task ON _x_jobs.task_log (task, occurrence, decided_at);
+
 -- Each call in a statement of its own: the server rewrites one catalogue row each time.
 SELECT pg_catalog.pg_extension_config_dump('_x_jobs.jobs', '');
 SELECT pg_catalog.pg_extension_config_dump('_x_jobs.history_leaves', '');
@@ -188,6 +250,9 @@ SELECT pg_catalog.pg_extension_config_dump('_x_jobs.attempts', '');
 SELECT pg_catalog.pg_extension_config_dump('_x_jobs.queues', '');
 SELECT pg_catalog.pg_extension_config_dump('_x_jobs.grants', '');
 SELECT pg_catalog.pg_extension_config_dump('_x_jobs.workers', '');
+SELECT pg_catalog.pg_extension_config_dump('_x_jobs.tasks', '');
+SELECT pg_catalog.pg_extension_config_dump('_x_jobs.task_states', '');
+SELECT pg_catalog.pg_extension_config_dump('_x_jobs.task_log', '');
 
 -- Pauses, grants, the ring and the turn are mirrored in every backend; whoever writes one of these tables, by
 -- whatever means, has the mirrors dropped at commit.

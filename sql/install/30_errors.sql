@@ -23,3 +23,15 @@ CREATE FUNCTION _x_jobs.announce(queue text) RETURNS void
 -- Ends a waiting job whose expires_at has passed; false when it is no longer such a job.
 CREATE FUNCTION _x_jobs.expire(id uuid) RETURNS boolean
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_expire';
+
+-- Ends a running job whose lease lapsed on its final attempt; false when it is no longer such a job.
+CREATE FUNCTION _x_jobs.bury(id uuid) RETURNS boolean
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_bury';
+
+-- Wakes the scheduler of this database at commit.
+CREATE FUNCTION _x_jobs.wake_scheduler() RETURNS void
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_wake_scheduler';
+
+-- Whether the library is preloaded.
+CREATE FUNCTION _x_jobs.preloaded() RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_preloaded';

@@ -176,6 +176,32 @@ CREATE FUNCTION _x_jobs.stats() RETURNS SETOF x_jobs.queue_stats
      ORDER BY named.queue COLLATE "C"
 $$;
 
+-- Counters and tallies in one snapshot, which the gate takes: not volatile, so that it is also the one of the query.
+CREATE FUNCTION _x_jobs.counters(name text, since timestamptz) RETURNS SETOF x_jobs.counter
+    LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+        SELECT c.name, c.width, c.bucket_start, sum(c.done)::bigint, sum(c.failed)::bigint, sum(c.dead)::bigint,
+               sum(c.retried)::bigint, sum(c.duration_ms)::double precision * '1 millisecond'::interval
+          FROM (SELECT k.name, k.width, k.bucket_start, k.done, k.failed, k.dead, k.retried, k.duration_ms
+                  FROM _x_jobs.counters AS k WHERE $1 IS NULL OR k.name = $1
+                UNION ALL
+                SELECT t.name, '1 minute'::interval, date_bin('1 minute', t.ended_at, '2000-01-01 00:00:00+00'),
+                       count(*) FILTER (WHERE t.outcome = 'd'), count(*) FILTER (WHERE t.outcome = 'f'),
+                       count(*) FILTER (WHERE t.outcome = 'x'), count(*) FILTER (WHERE t.outcome = 'r'), sum(t.duration_ms)
+                  FROM _x_jobs.tally AS t WHERE $1 IS NULL OR t.name = $1 GROUP BY 1, 2, 3) AS c
+         WHERE $2 IS NULL OR c.bucket_start >= $2
+         GROUP BY c.name, c.width, c.bucket_start
+         ORDER BY c.name COLLATE "C", c.bucket_start, c.width;
+END $$;
+
+CREATE FUNCTION _x_jobs.counter_totals(since timestamptz) RETURNS SETOF x_jobs.counter_total
+    LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT c.name, sum(c.done)::bigint, sum(c.failed)::bigint, sum(c.dead)::bigint, sum(c.retried)::bigint, sum(c.duration)
+      FROM _x_jobs.counters(NULL, $1) AS c GROUP BY c.name ORDER BY c.name COLLATE "C"
+$$;
+
 CREATE FUNCTION _x_jobs.attempts(id uuid) RETURNS SETOF x_jobs.attempt
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT a.job_id, a.run_id, a.attempt, a.claim, a.worker_id, a.started_at, a.ended_at, a.outcome, a.error, a.error_code,
@@ -189,6 +215,18 @@ BEGIN
     IF value IS NULL OR value = '' OR octet_length(value) > 255 THEN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY[argument, 'must be a text of 1 to 255 bytes']);
     END IF;
+END $$;
+
+-- A time that something holds: from 0 to the limit, neither NULL nor infinite. Answered in hours and less, so that
+-- adding it asks no calendar.
+CREATE FUNCTION _x_jobs.require_span(value interval, upper interval, argument text) RETURNS interval
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF value IS NULL OR value < '0'::interval OR value > upper THEN
+        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY[argument, format('must lie between 0 and %s %s',
+            extract(day FROM upper), CASE WHEN upper = '1 day' THEN 'day' ELSE 'days' END)]);
+    END IF;
+    RETURN make_interval(secs => extract(epoch FROM value)::double precision);
 END $$;
 
 CREATE FUNCTION _x_jobs.pause_queue(queue text, reason text) RETURNS timestamptz
@@ -235,17 +273,19 @@ CREATE FUNCTION _x_jobs.worker_announce(
 #variable_conflict use_column
 DECLARE
     instant timestamptz := _x_jobs.clock();
+    span interval;
+    -- The first 100 different ones, in the order given.
+    held uuid[] := ARRAY(SELECT h.id FROM unnest($5) WITH ORDINALITY AS h (id, place)
+                          WHERE h.id IS NOT NULL GROUP BY h.id ORDER BY min(h.place) LIMIT 100);
 BEGIN
     PERFORM _x_jobs.require_name($1, 'worker_id');
     PERFORM _x_jobs.require_count($4, 'slots');
     IF $3 IS NULL OR array_position($3, NULL) IS NOT NULL THEN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['queues', 'must be an array of names']);
     END IF;
-    IF $6 IS NULL OR $6 < '0'::interval OR $6 > '30 days'::interval THEN
-        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['ttl', 'must lie between 0 and 30 days']);
-    END IF;
+    span := _x_jobs.require_span($6, '30 days', 'ttl');
     INSERT INTO _x_jobs.workers AS w (worker_id, host, queues, slots, in_flight, started_at, heartbeat_at, expires_at)
-         VALUES ($1, $2, $3, $4, (COALESCE($5, '{}'))[1:100], instant, instant, instant + $6)
+         VALUES ($1, $2, $3, $4, held, instant, instant, instant + span)
     ON CONFLICT (worker_id) DO UPDATE
             SET host = excluded.host, queues = excluded.queues, slots = excluded.slots, in_flight = excluded.in_flight,
                 heartbeat_at = excluded.heartbeat_at, expires_at = excluded.expires_at;
@@ -254,6 +294,12 @@ END $$;
 CREATE FUNCTION _x_jobs.worker_forget(worker_id text) RETURNS void
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     DELETE FROM _x_jobs.workers AS w WHERE w.worker_id = $1
+$$;
+
+CREATE FUNCTION _x_jobs.workers() RETURNS SETOF x_jobs.worker
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT w.worker_id, w.host, w.queues, w.slots, w.in_flight, w.started_at, w.heartbeat_at, w.expires_at
+      FROM _x_jobs.workers AS w WHERE w.expires_at > _x_jobs.clock() ORDER BY w.started_at, w.worker_id COLLATE "C"
 $$;
 
 -- The gates.
@@ -277,6 +323,10 @@ CREATE FUNCTION x_jobs.dead_letters(max integer DEFAULT 100, reason text DEFAULT
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
 CREATE FUNCTION x_jobs.stats() RETURNS SETOF x_jobs.queue_stats
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
+CREATE FUNCTION x_jobs.counters(name text DEFAULT NULL, since timestamptz DEFAULT NULL) RETURNS SETOF x_jobs.counter
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_counters_gate';
+CREATE FUNCTION x_jobs.counter_totals(since timestamptz DEFAULT NULL) RETURNS SETOF x_jobs.counter_total
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_counters_gate';
 CREATE FUNCTION x_jobs.attempts(id uuid) RETURNS SETOF x_jobs.attempt
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
 CREATE FUNCTION x_jobs.pause_queue(queue text, reason text DEFAULT NULL) RETURNS timestamptz
@@ -284,6 +334,8 @@ CREATE FUNCTION x_jobs.pause_queue(queue text, reason text DEFAULT NULL) RETURNS
 CREATE FUNCTION x_jobs.resume_queue(queue text) RETURNS boolean
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
 CREATE FUNCTION x_jobs.paused() RETURNS SETOF x_jobs.paused_queue
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
+CREATE FUNCTION x_jobs.workers() RETURNS SETOF x_jobs.worker
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_operator_gate';
 CREATE FUNCTION x_jobs.worker_announce(
     worker_id text,

@@ -88,10 +88,10 @@ BEGIN
     END IF;
     EXECUTE format($roll$
         INSERT INTO _x_jobs.counters AS c (name, width, bucket_start, done, failed, dead, retried, duration_ms)
-             SELECT name, '1 minute', date_trunc('minute', ended_at), count(*) FILTER (WHERE outcome = 'd'),
+             SELECT name, '1 minute', date_bin('1 minute', ended_at, '2000-01-01 00:00:00+00'), count(*) FILTER (WHERE outcome = 'd'),
                     count(*) FILTER (WHERE outcome = 'f'), count(*) FILTER (WHERE outcome = 'x'),
                     count(*) FILTER (WHERE outcome = 'r'), sum(duration_ms)
-               FROM %s GROUP BY name, date_trunc('minute', ended_at) ORDER BY 1, 3
+               FROM %s GROUP BY 1, 3 ORDER BY 1, 3
         ON CONFLICT (name, width, bucket_start) DO UPDATE
                 SET done = c.done + excluded.done, failed = c.failed + excluded.failed, dead = c.dead + excluded.dead,
                     retried = c.retried + excluded.retried, duration_ms = c.duration_ms + excluded.duration_ms $roll$, resting);
@@ -107,6 +107,48 @@ BEGIN
     DELETE FROM _x_jobs.tally_turn;
     INSERT INTO _x_jobs.tally_turn (current) VALUES ((turn + 1) % 3);
     RETURN rolled;
+END $$;
+
+-- Moves buckets that are older than their width is kept into the next wider one, and drops those past the last. The lock of
+-- the turn is the one of every roll-up, so no two meet at a row and each bucket is moved once. Widths and times are hours
+-- and less, so no bound depends on a time zone.
+CREATE FUNCTION _x_jobs.roll_up_tiers() RETURNS bigint
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    instant timestamptz := _x_jobs.clock();
+    tier record;
+    moved bigint;
+    total bigint := 0;
+BEGIN
+    IF NOT _x_jobs.sees_commits() THEN
+        RETURN 0;
+    END IF;
+    BEGIN
+        LOCK TABLE _x_jobs.tally_turn IN SHARE UPDATE EXCLUSIVE MODE NOWAIT;
+    EXCEPTION WHEN lock_not_available THEN
+        RETURN 0;
+    END;
+    -- Narrow ones first, so that an old bucket goes all the way in one call.
+    FOR tier IN SELECT t.width, t.wider, instant - t.keep AS oldest
+                  FROM (VALUES (1, '1 minute'::interval, '5 minutes'::interval, '24 hours'::interval),
+                               (2, '5 minutes', '1 hour', '168 hours'), (3, '1 hour', NULL, '720 hours')) AS t (place, width, wider, keep)
+                 ORDER BY t.place
+    LOOP
+        WITH narrow AS (
+            DELETE FROM _x_jobs.counters AS k WHERE k.width = tier.width AND k.bucket_start < tier.oldest
+            RETURNING k.name, k.bucket_start, k.done, k.failed, k.dead, k.retried, k.duration_ms),
+        widened AS (
+            INSERT INTO _x_jobs.counters AS c (name, width, bucket_start, done, failed, dead, retried, duration_ms)
+                 SELECT narrow.name, tier.wider, date_bin(tier.wider, narrow.bucket_start, '2000-01-01 00:00:00+00'), sum(narrow.done),
+                        sum(narrow.failed), sum(narrow.dead), sum(narrow.retried), sum(narrow.duration_ms)
+                   FROM narrow WHERE tier.wider IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 3
+            ON CONFLICT (name, width, bucket_start) DO UPDATE
+                    SET done = c.done + excluded.done, failed = c.failed + excluded.failed, dead = c.dead + excluded.dead,
+                        retried = c.retried + excluded.retried, duration_ms = c.duration_ms + excluded.duration_ms)
+        SELECT count(*) INTO moved FROM narrow;
+        total := total + moved;
+    END LOOP;
+    RETURN total;
 END $$;
 
 -- Single rows that outlived their retention where no leaf can be emptied: in bounded batches.
@@ -146,6 +188,16 @@ CREATE FUNCTION _x_jobs.expire_waiting(bound integer) RETURNS bigint
              ORDER BY j.id LIMIT bound) due
 $$;
 
+-- Jobs whose worker died on their final attempt, where no claim comes by to end them. Those of a paused queue stay as they are.
+CREATE FUNCTION _x_jobs.bury_lapsed(bound integer) RETURNS bigint
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) FILTER (WHERE _x_jobs.bury(lapsed.id))
+      FROM (SELECT j.id FROM _x_jobs.jobs j
+             WHERE j.state = 'running' AND j.visible_at <= _x_jobs.clock() AND j.attempt >= j.max_attempts
+               AND NOT EXISTS (SELECT FROM _x_jobs.queues q WHERE q.queue = j.queue AND q.paused_at IS NOT NULL)
+             ORDER BY j.id LIMIT bound) lapsed
+$$;
+
 CREATE FUNCTION _x_jobs.forget_lapsed_workers() RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -178,15 +230,20 @@ DECLARE
     kept bigint := _x_jobs.purge_kept(10000);
     attempts bigint := _x_jobs.purge_attempts(10000);
     expired bigint := _x_jobs.expire_waiting(10000);
+    buried bigint := _x_jobs.bury_lapsed(10000);
+    logged bigint := _x_jobs.purge_task_log(10000);
     workers bigint := _x_jobs.forget_lapsed_workers();
     roles bigint := _x_jobs.forget_dropped_roles();
 BEGIN
     RETURN NEXT ROW('lay_out_ring', _x_jobs.lay_out_ring())::x_jobs.maintained;
     RETURN NEXT ROW('advance_ring', _x_jobs.advance_ring())::x_jobs.maintained;
     RETURN NEXT ROW('roll_up', _x_jobs.roll_up())::x_jobs.maintained;
+    RETURN NEXT ROW('roll_up_tiers', _x_jobs.roll_up_tiers())::x_jobs.maintained;
     RETURN NEXT ROW('purge_kept', kept)::x_jobs.maintained;
     RETURN NEXT ROW('purge_attempts', attempts)::x_jobs.maintained;
     RETURN NEXT ROW('expire_waiting', expired)::x_jobs.maintained;
+    RETURN NEXT ROW('bury_lapsed', buried)::x_jobs.maintained;
+    RETURN NEXT ROW('purge_task_log', logged)::x_jobs.maintained;
     RETURN NEXT ROW('forget_lapsed_workers', workers)::x_jobs.maintained;
     RETURN NEXT ROW('forget_dropped_roles', roles)::x_jobs.maintained;
 END $$;

@@ -10,11 +10,15 @@ CREATE FUNCTION _x_jobs.surface(capability text) RETURNS SETOF pg_catalog.regpro
     SELECT p.oid::regprocedure FROM pg_proc p
      WHERE p.pronamespace = 'x_jobs'::regnamespace
        AND p.proname = ANY (CASE capability
-           WHEN 'producer' THEN ARRAY['enqueue', 'enqueue_many', 'new_id', 'version']
+           WHEN 'producer' THEN ARRAY['enqueue', 'enqueue_many', 'new_id', 'version', 'schedule', 'unschedule', 'pause_task', 'resume_task',
+                                      'fire_task', 'task_list', 'task_history', 'cron_next', 'cron_explain']
            WHEN 'worker' THEN ARRAY['claim', 'heartbeat', 'heartbeat_many', 'ack', 'nack', 'fail', 'release', 'settle', 'exchange',
                                     'guard', 'wait', 'progress', 'worker_announce', 'worker_forget', 'version']
            WHEN 'operator' THEN ARRAY['job', 'jobs', 'dead_letters', 'stats', 'attempts', 'requeue', 'remove', 'cancel', 'promote',
-                                      'pause_queue', 'resume_queue', 'paused', 'maintain', 'version']
+                                      'pause_queue', 'resume_queue', 'paused', 'counters', 'counter_totals', 'workers',
+                                      'leader', 'leader_acquire', 'leader_release', 'maintain', 'version', 'schedule', 'unschedule', 'pause_task',
+                                      'resume_task', 'fire_task', 'task_list', 'task_history', 'cron_next', 'cron_explain', 'task_fires',
+                                      'fire', 'watermark_get', 'watermark_mark', 'record_fire', 'background_workers', 'health']
            END)
      ORDER BY p.proname COLLATE "C", p.oid
 $$;
@@ -48,6 +52,9 @@ BEGIN
     IF capability = 'operator' THEN
         EXECUTE format('GRANT SELECT ON x_jobs.all_jobs TO %s', role);
     END IF;
+    IF capability IN ('producer', 'operator') THEN
+        EXECUTE format('GRANT SELECT ON x_jobs.tasks TO %s', role);
+    END IF;
     INSERT INTO _x_jobs.grants (role, capability, queue)
          SELECT $1, $2, wanted FROM unnest(COALESCE($3, ARRAY[NULL]::text[])) AS wanted
     ON CONFLICT DO NOTHING;
@@ -73,6 +80,9 @@ BEGIN
     END LOOP;
     IF capability = 'operator' THEN
         EXECUTE format('REVOKE SELECT ON x_jobs.all_jobs FROM %s', role);
+    END IF;
+    IF NOT EXISTS (SELECT FROM _x_jobs.grants g WHERE g.role = $1 AND g.capability IN ('producer', 'operator')) THEN
+        EXECUTE format('REVOKE SELECT ON x_jobs.tasks FROM %s', role);
     END IF;
     IF NOT EXISTS (SELECT FROM _x_jobs.grants g WHERE g.role = $1) THEN
         EXECUTE format('REVOKE USAGE ON SCHEMA x_jobs FROM %s', role);
@@ -124,9 +134,6 @@ END $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA x_jobs, _x_jobs FROM PUBLIC;
 
 -- Everything works without shared_preload_libraries, some of it slower; said once, here.
-CREATE FUNCTION _x_jobs.preloaded() RETURNS boolean
-    LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_preloaded';
-REVOKE ALL ON FUNCTION _x_jobs.preloaded() FROM PUBLIC;
 DO $$
 BEGIN
     IF NOT _x_jobs.preloaded() THEN

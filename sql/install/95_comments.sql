@@ -173,13 +173,121 @@ COMMENT ON COLUMN x_jobs.paused_queue.paused_at IS 'When it was paused first';
 COMMENT ON COLUMN x_jobs.paused_queue.reason IS 'Reason that was given then';
 COMMENT ON COLUMN x_jobs.paused_queue.paused_by IS 'Role that paused it';
 
+COMMENT ON TYPE x_jobs.counter IS 'Ended attempts of one job name in one span of time';
+COMMENT ON COLUMN x_jobs.counter.name IS 'Name of the job';
+COMMENT ON COLUMN x_jobs.counter.width IS 'Width of the bucket: 1 minute, 5 minutes or 1 hour';
+COMMENT ON COLUMN x_jobs.counter.bucket_start IS 'When the bucket begins, a whole multiple of its width';
+COMMENT ON COLUMN x_jobs.counter.done IS 'Attempts that ended with the job done';
+COMMENT ON COLUMN x_jobs.counter.failed IS 'Attempts that ended with the job failed';
+COMMENT ON COLUMN x_jobs.counter.dead IS 'Attempts that ended with the job dead, lapsed final ones included';
+COMMENT ON COLUMN x_jobs.counter.retried IS 'Attempts that failed and are tried again';
+COMMENT ON COLUMN x_jobs.counter.duration IS 'Sum of the durations that the workers stated';
+
+COMMENT ON TYPE x_jobs.counter_total IS 'Ended attempts of one job name';
+COMMENT ON COLUMN x_jobs.counter_total.name IS 'Name of the job';
+COMMENT ON COLUMN x_jobs.counter_total.done IS 'Attempts that ended with the job done';
+COMMENT ON COLUMN x_jobs.counter_total.failed IS 'Attempts that ended with the job failed';
+COMMENT ON COLUMN x_jobs.counter_total.dead IS 'Attempts that ended with the job dead, lapsed final ones included';
+COMMENT ON COLUMN x_jobs.counter_total.retried IS 'Attempts that failed and are tried again';
+COMMENT ON COLUMN x_jobs.counter_total.duration IS 'Sum of the durations that the workers stated';
+
+COMMENT ON TYPE x_jobs.worker IS 'A worker that announced itself';
+COMMENT ON COLUMN x_jobs.worker.worker_id IS 'The worker''s id';
+COMMENT ON COLUMN x_jobs.worker.host IS 'Where it runs, or NULL';
+COMMENT ON COLUMN x_jobs.worker.queues IS 'The queues that it serves';
+COMMENT ON COLUMN x_jobs.worker.slots IS 'How many jobs it works on at a time';
+COMMENT ON COLUMN x_jobs.worker.in_flight IS 'Ids of the jobs that it said it holds, at most 100';
+COMMENT ON COLUMN x_jobs.worker.started_at IS 'When it announced itself first';
+COMMENT ON COLUMN x_jobs.worker.heartbeat_at IS 'When it announced itself last';
+COMMENT ON COLUMN x_jobs.worker.expires_at IS 'Until when that holds';
+
+COMMENT ON TYPE x_jobs.leadership IS 'A leader lease that is held';
+COMMENT ON COLUMN x_jobs.leadership.key IS 'What is led';
+COMMENT ON COLUMN x_jobs.leadership.holder IS 'Who leads';
+COMMENT ON COLUMN x_jobs.leadership.acquired_at IS 'Since when the holder has led without a gap';
+COMMENT ON COLUMN x_jobs.leadership.renewed_at IS 'When the lease was renewed last';
+COMMENT ON COLUMN x_jobs.leadership.expires_at IS 'When it ends unless it is renewed';
+
 COMMENT ON TYPE x_jobs.maintained IS 'What one task of maintain did';
 COMMENT ON COLUMN x_jobs.maintained.task IS 'Task';
 COMMENT ON COLUMN x_jobs.maintained.affected
     IS 'Leaves, rows or records that it changed; 0 also when a lock was not free at once';
 
+COMMENT ON TYPE x_jobs.fired IS 'What fire answers';
+COMMENT ON COLUMN x_jobs.fired.fired
+    IS 'True when the occurrence was fired now; false when the watermark was at or past it, and nothing happened';
+COMMENT ON COLUMN x_jobs.fired.jobs
+    IS 'One element for each job, in the order in which they were given; NULL when nothing was fired';
+
+COMMENT ON TYPE x_jobs.task_fire IS 'When a task fired last';
+COMMENT ON COLUMN x_jobs.task_fire.task IS 'Name of the task';
+COMMENT ON COLUMN x_jobs.task_fire.last_occurrence IS 'The latest occurrence that was fired';
+COMMENT ON COLUMN x_jobs.task_fire.dispatched_at IS 'When it was fired';
+
+COMMENT ON TYPE x_jobs.task IS 'A recurring task: its definition, and how far it has come';
+COMMENT ON COLUMN x_jobs.task.task IS 'Name of the task';
+COMMENT ON COLUMN x_jobs.task.owner
+    IS 'Role that scheduled it last; its function of entries runs as this role. The number of the role if it was dropped';
+COMMENT ON COLUMN x_jobs.task.cron IS 'Schedule, as it was given';
+COMMENT ON COLUMN x_jobs.task.time_zone IS 'Time zone, as the server''s catalogue spells it';
+COMMENT ON COLUMN x_jobs.task.day_rule IS 'or, or and: what a restricted day of the month and a restricted weekday mean together';
+COMMENT ON COLUMN x_jobs.task.entries IS 'The jobs of an occurrence as an array of objects; NULL when a function answers them';
+COMMENT ON COLUMN x_jobs.task.entries_function IS 'The function that answers the jobs of an occurrence, or NULL';
+COMMENT ON COLUMN x_jobs.task.catch_up IS 'What becomes of occurrences that were missed: latest, earliest, all or none';
+COMMENT ON COLUMN x_jobs.task.max_catch_up IS 'Most occurrences that one round of the scheduler deals with';
+COMMENT ON COLUMN x_jobs.task.overlap IS 'What happens while a job of the last fire is live: allow, skip or queue';
+COMMENT ON COLUMN x_jobs.task.state
+    IS 'active, paused, failing (the last turn raised an error) or no owner (its role was dropped)';
+COMMENT ON COLUMN x_jobs.task.paused_at IS 'Since when it is paused, or NULL';
+COMMENT ON COLUMN x_jobs.task.paused_reason IS 'Why, or NULL';
+COMMENT ON COLUMN x_jobs.task.paused_by IS 'Role that paused it, or NULL';
+COMMENT ON COLUMN x_jobs.task.created_at IS 'When it was first scheduled';
+COMMENT ON COLUMN x_jobs.task.updated_at IS 'When it was last scheduled';
+COMMENT ON COLUMN x_jobs.task.watermark IS 'Every occurrence up to this instant has been dealt with';
+COMMENT ON COLUMN x_jobs.task.next_occurrence
+    IS 'First occurrence after the watermark: in the past when it is due and not yet dealt with; NULL when there is none';
+COMMENT ON COLUMN x_jobs.task.utc_offset IS 'How far the clocks of the time zone are ahead of UTC at that occurrence';
+COMMENT ON COLUMN x_jobs.task.pending IS 'With overlap queue: the occurrence that waits for its predecessor, or NULL';
+COMMENT ON COLUMN x_jobs.task.last_occurrence IS 'The latest occurrence that was fired, or NULL';
+COMMENT ON COLUMN x_jobs.task.dispatched_at IS 'When an occurrence was last fired, or NULL';
+COMMENT ON COLUMN x_jobs.task.failures IS 'Turns that failed since the last fire';
+COMMENT ON COLUMN x_jobs.task.failed_at IS 'When the last of them failed, or NULL';
+COMMENT ON COLUMN x_jobs.task.error IS 'Its error, at most 8000 characters, or NULL';
+
+COMMENT ON TYPE x_jobs.task_event IS 'What became of an occurrence, or of a run of neighbours that went the same way';
+COMMENT ON COLUMN x_jobs.task_event.task IS 'Name of the task';
+COMMENT ON COLUMN x_jobs.task_event.occurrence IS 'The occurrence, or the first of several; the instant of a fire by hand';
+COMMENT ON COLUMN x_jobs.task_event.upto IS 'The last of them';
+COMMENT ON COLUMN x_jobs.task_event.outcome
+    IS 'fired, skipped (its predecessor was live), queued (it waits for that), missed, manual, or clock set back';
+COMMENT ON COLUMN x_jobs.task_event.slots
+    IS 'How many occurrences; 0 for clock set back; NULL for more than could be counted quickly';
+COMMENT ON COLUMN x_jobs.task_event.decided_at IS 'When that was decided';
+COMMENT ON COLUMN x_jobs.task_event.lateness IS 'decided_at less occurrence';
+COMMENT ON COLUMN x_jobs.task_event.moved
+    IS 'By how much the occurrence was moved, since clocks leave its local time out; NULL when it was not';
+COMMENT ON COLUMN x_jobs.task_event.jobs IS 'Ids of the jobs that stand for its entries, in their order; NULL unless it was fired';
+
+COMMENT ON TYPE x_jobs.background_worker IS 'A background worker of x_jobs';
+COMMENT ON COLUMN x_jobs.background_worker.worker IS 'launcher, one for the server; or scheduler, one for each database with the extension';
+COMMENT ON COLUMN x_jobs.background_worker.database IS 'Database of a scheduler; NULL for the launcher';
+COMMENT ON COLUMN x_jobs.background_worker.pid IS 'Its process, or NULL';
+COMMENT ON COLUMN x_jobs.background_worker.state
+    IS 'running, or why it is not: starting, switched off, no extension, waiting for a restore, and so on';
+COMMENT ON COLUMN x_jobs.background_worker.since IS 'Since when that holds';
+COMMENT ON COLUMN x_jobs.background_worker.starts IS 'How often it was started since the server was';
+
+COMMENT ON TYPE x_jobs.health_check IS 'What health found out about one subject';
+COMMENT ON COLUMN x_jobs.health_check.name
+    IS 'Subject: library, scheduler, tasks, history, old snapshot, notifications or clock';
+COMMENT ON COLUMN x_jobs.health_check.state IS 'ok, warning or error';
+COMMENT ON COLUMN x_jobs.health_check.detail IS 'What was found, in a sentence';
+COMMENT ON COLUMN x_jobs.health_check.hint IS 'What to do about it; NULL when all is well';
+
 COMMENT ON VIEW x_jobs.all_jobs
     IS 'Live and finished jobs as one, with the columns of x_jobs.job; read it by id, or newest first by id';
+COMMENT ON VIEW x_jobs.tasks
+    IS 'The tasks that the reader may touch, with the columns of x_jobs.task: their own for producers, all for operators';
 
 -- Tables.
 
@@ -192,11 +300,15 @@ COMMENT ON TABLE _x_jobs.tally_2 IS 'One row for each ended attempt; one of thre
 COMMENT ON VIEW _x_jobs.tally IS 'The rows of the three tallies; outcome is d done, f failed, x dead, r retried';
 COMMENT ON TABLE _x_jobs.tally_turn IS 'Which tally is written now';
 COMMENT ON TABLE _x_jobs.counters IS 'Ended attempts by job name and time, rolled up from the tallies';
+COMMENT ON TABLE _x_jobs.leaders IS 'Who leads, by lock key; not dumped';
 COMMENT ON TABLE _x_jobs.queue_totals IS 'Ended attempts by queue since the beginning, rolled up from the tallies';
 COMMENT ON TABLE _x_jobs.attempts IS 'One row for each attempt that failed, or whose lease lapsed';
 COMMENT ON TABLE _x_jobs.queues IS 'Every queue ever used, and its pause';
 COMMENT ON TABLE _x_jobs.grants IS 'Which role may produce, work and operate';
 COMMENT ON TABLE _x_jobs.workers IS 'Workers that announced themselves';
+COMMENT ON TABLE _x_jobs.tasks IS 'Recurring tasks as they were scheduled';
+COMMENT ON TABLE _x_jobs.task_states IS 'How far each task has been dealt with; the row''s lock is the task''s lock';
+COMMENT ON TABLE _x_jobs.task_log IS 'What became of the occurrences of each task';
 
 -- Private functions.
 
@@ -216,12 +328,20 @@ COMMENT ON FUNCTION _x_jobs.refuse_unknown_state(text, text)
 COMMENT ON FUNCTION _x_jobs.require_count(integer, text) IS 'Raises X_INVARIANT unless the argument is a count';
 COMMENT ON FUNCTION _x_jobs.require_name(text, text)
     IS 'Raises X_INVARIANT unless the argument is a text of 1 to 255 bytes';
+COMMENT ON FUNCTION _x_jobs.require_span(interval, interval, text)
+    IS 'Raises X_INVARIANT unless the argument lies between 0 and the limit; answers it in hours and less';
 COMMENT ON FUNCTION _x_jobs.without_payload(x_jobs.job) IS 'The job with input, result and error stack left out';
 COMMENT ON FUNCTION _x_jobs.job(uuid) IS 'Behind the gate x_jobs.job';
 COMMENT ON FUNCTION _x_jobs.jobs(text, text, text, text, text, text, timestamptz, timestamptz, uuid, uuid, integer)
     IS 'Behind the gate x_jobs.jobs';
 COMMENT ON FUNCTION _x_jobs.dead_letters(integer, text) IS 'Behind the gate x_jobs.dead_letters';
 COMMENT ON FUNCTION _x_jobs.stats() IS 'Behind the gate x_jobs.stats';
+COMMENT ON FUNCTION _x_jobs.counters(text, timestamptz) IS 'Behind the gate x_jobs.counters';
+COMMENT ON FUNCTION _x_jobs.counter_totals(timestamptz) IS 'Behind the gate x_jobs.counter_totals';
+COMMENT ON FUNCTION _x_jobs.workers() IS 'Behind the gate x_jobs.workers';
+COMMENT ON FUNCTION _x_jobs.leader(text) IS 'Behind the gate x_jobs.leader';
+COMMENT ON FUNCTION _x_jobs.leader_acquire(text, text, interval) IS 'Behind the gate x_jobs.leader_acquire';
+COMMENT ON FUNCTION _x_jobs.leader_release(text, text) IS 'Behind the gate x_jobs.leader_release';
 COMMENT ON FUNCTION _x_jobs.attempts(uuid) IS 'Behind the gate x_jobs.attempts';
 COMMENT ON FUNCTION _x_jobs.pause_queue(text, text) IS 'Behind the gate x_jobs.pause_queue';
 COMMENT ON FUNCTION _x_jobs.resume_queue(text) IS 'Behind the gate x_jobs.resume_queue';
@@ -233,6 +353,8 @@ COMMENT ON FUNCTION _x_jobs.lay_out_ring() IS 'Gives the leaves of the history r
 COMMENT ON FUNCTION _x_jobs.advance_ring() IS 'Empties the leaves whose bound has passed';
 COMMENT ON FUNCTION _x_jobs.roll_up()
     IS 'Rolls the tally that has rested longest into the counters and passes the turn on';
+COMMENT ON FUNCTION _x_jobs.roll_up_tiers()
+    IS 'Moves old buckets of the counters into wider ones and drops the oldest; answers how many';
 COMMENT ON FUNCTION _x_jobs.purge_kept(integer)
     IS 'Removes rows of the kept leaf that outlived their retention, at most the bound';
 COMMENT ON FUNCTION _x_jobs.purge_attempts(integer)
@@ -243,6 +365,77 @@ COMMENT ON FUNCTION _x_jobs.forget_lapsed_workers() IS 'Removes workers that hav
 COMMENT ON FUNCTION _x_jobs.sees_commits() IS 'Whether each statement of the transaction sees what others have committed';
 COMMENT ON FUNCTION _x_jobs.forget_dropped_roles() IS 'Removes grants whose role has been dropped';
 COMMENT ON FUNCTION _x_jobs.maintain() IS 'Behind the gate x_jobs.maintain';
+COMMENT ON FUNCTION _x_jobs.bury(uuid) IS 'Ends a running job whose lease lapsed on its final attempt';
+COMMENT ON FUNCTION _x_jobs.bury_lapsed(integer)
+    IS 'Ends running jobs whose lease lapsed on their final attempt, at most the bound';
+COMMENT ON FUNCTION _x_jobs.wake_scheduler() IS 'Wakes the scheduler of this database at commit';
+COMMENT ON FUNCTION _x_jobs.check_schedule(text, text, text)
+    IS 'Raises unless the schedule can fire; answers the zone as the catalogue spells it';
+COMMENT ON FUNCTION _x_jobs.occurrences(text, text, text, timestamptz, timestamptz, timestamptz, integer)
+    IS 'The occurrences of a schedule after an instant and up to another, the first of them';
+COMMENT ON FUNCTION _x_jobs.latest_occurrence(text, text, text, timestamptz, timestamptz, timestamptz)
+    IS 'The last occurrence of a schedule after an instant and up to another';
+COMMENT ON FUNCTION _x_jobs.entries_of(text, oid, timestamptz) IS 'What a function of entries answers, run as the task''s owner';
+COMMENT ON FUNCTION _x_jobs.check_jobs(x_jobs.new_job[]) IS 'Raises what enqueue_many would raise before it writes';
+COMMENT ON FUNCTION _x_jobs.role_may(oid, text) IS 'Whether a role exists, and may produce or operate';
+COMMENT ON FUNCTION _x_jobs.caller_may(regrole) IS 'Whether the caller of the gate may touch a task of that owner';
+COMMENT ON FUNCTION _x_jobs.next_occurrence(_x_jobs.tasks, timestamptz) IS 'The first occurrence of a task after an instant';
+COMMENT ON FUNCTION _x_jobs.armed_watermark(_x_jobs.tasks, timestamptz) IS 'The watermark of a task that has fired nothing';
+COMMENT ON FUNCTION _x_jobs.static_jobs(_x_jobs.tasks, timestamptz) IS 'The stored entries of a task as jobs of an occurrence';
+COMMENT ON FUNCTION _x_jobs.task_jobs(_x_jobs.tasks, timestamptz)
+    IS 'The jobs of an occurrence; raises unless the owner may still produce';
+COMMENT ON FUNCTION _x_jobs.jobs_of_occurrence(text, timestamptz, x_jobs.new_job[])
+    IS 'Jobs as an occurrence enqueues them: due at it, under keys that name it';
+COMMENT ON FUNCTION _x_jobs.enqueue_jobs(x_jobs.new_job[]) IS 'enqueue_many, answered as an array';
+COMMENT ON FUNCTION _x_jobs.lock_task_state(text) IS 'Locks a task''s state, making it when there is none';
+COMMENT ON FUNCTION _x_jobs.log_task(text, text, timestamptz, timestamptz, bigint, interval, uuid[])
+    IS 'Records what became of occurrences';
+COMMENT ON FUNCTION _x_jobs.dispatch(text, timestamptz, x_jobs.new_job[], interval)
+    IS 'Enqueues the jobs of an occurrence and records it';
+COMMENT ON FUNCTION _x_jobs.fire_fenced(text, timestamptz, x_jobs.new_job[], timestamptz, interval)
+    IS 'Fires an occurrence unless the watermark is at or past it';
+COMMENT ON FUNCTION _x_jobs.require_instant(timestamptz, text)
+    IS 'Raises X_INVARIANT unless the argument is a finite instant before the year 10000';
+COMMENT ON FUNCTION _x_jobs.fire(text, timestamptz, x_jobs.new_job[], timestamptz) IS 'Behind the gate x_jobs.fire';
+COMMENT ON FUNCTION _x_jobs.watermark_get(text) IS 'Behind the gate x_jobs.watermark_get';
+COMMENT ON FUNCTION _x_jobs.watermark_mark(text, timestamptz) IS 'Behind the gate x_jobs.watermark_mark';
+COMMENT ON FUNCTION _x_jobs.record_fire(text, timestamptz) IS 'Behind the gate x_jobs.record_fire';
+COMMENT ON FUNCTION _x_jobs.task_fires() IS 'Behind the gate x_jobs.task_fires';
+COMMENT ON FUNCTION _x_jobs.checked_entries(jsonb) IS 'Entries as they are stored; raises X_INVARIANT when they are none';
+COMMENT ON FUNCTION _x_jobs.require_choice(text, text, text[])
+    IS 'Raises X_INVARIANT unless the argument is one of the known values';
+COMMENT ON FUNCTION _x_jobs.checked_entries_function(regprocedure)
+    IS 'The signature of a function of entries; raises X_INVARIANT when it is none';
+COMMENT ON FUNCTION _x_jobs.schedule(text, text, text, jsonb, text, integer, text, text, boolean, regprocedure)
+    IS 'Behind the gate x_jobs.schedule';
+COMMENT ON FUNCTION _x_jobs.own_task(text) IS 'Locks a task that the caller may touch, and answers it';
+COMMENT ON FUNCTION _x_jobs.unschedule(text) IS 'Behind the gate x_jobs.unschedule';
+COMMENT ON FUNCTION _x_jobs.pause_task(text, text) IS 'Behind the gate x_jobs.pause_task';
+COMMENT ON FUNCTION _x_jobs.resume_task(text) IS 'Behind the gate x_jobs.resume_task';
+COMMENT ON FUNCTION _x_jobs.fire_task(text) IS 'Behind the gate x_jobs.fire_task';
+COMMENT ON FUNCTION _x_jobs.task_list() IS 'Behind the gate x_jobs.task_list';
+COMMENT ON FUNCTION _x_jobs.task_history(text, integer) IS 'Behind the gate x_jobs.task_history';
+COMMENT ON FUNCTION _x_jobs.is_running_still(_x_jobs.task_states) IS 'Whether a job of the task''s last fire is not finished';
+COMMENT ON FUNCTION _x_jobs.slots_between(_x_jobs.tasks, timestamptz, timestamptz)
+    IS 'How many occurrences lie between two instants; NULL for more than 10000';
+COMMENT ON FUNCTION _x_jobs.log_missed(_x_jobs.tasks, timestamptz, timestamptz)
+    IS 'Records the occurrences between two instants as missed';
+COMMENT ON FUNCTION _x_jobs.follow_clock_back(_x_jobs.tasks, _x_jobs.task_states, timestamptz)
+    IS 'Takes the watermark back when the clock was set back';
+COMMENT ON FUNCTION _x_jobs.deal_with(_x_jobs.tasks, _x_jobs.task_states, timestamptz, timestamptz, interval)
+    IS 'Fires an occurrence, skips it or puts it in line';
+COMMENT ON FUNCTION _x_jobs.task_turn(text)
+    IS 'Deals with at most one occurrence of a task; answers whether another may be due';
+COMMENT ON FUNCTION _x_jobs.due_tasks() IS 'The tasks that a round of the scheduler looks at, longest overdue first';
+COMMENT ON FUNCTION _x_jobs.next_task_at() IS 'When a task is to be looked at next';
+COMMENT ON FUNCTION _x_jobs.task_failed(text, text) IS 'Records that a turn of a task failed, and when it is tried again';
+COMMENT ON FUNCTION _x_jobs.purge_task_log(integer)
+    IS 'Removes rows of the task log that are too old or too many, at most the bound of each';
+COMMENT ON FUNCTION _x_jobs.workers_of_server() IS 'The background workers, as shared memory has them';
+COMMENT ON FUNCTION _x_jobs.background_workers() IS 'Behind the gate x_jobs.background_workers';
+COMMENT ON FUNCTION _x_jobs.scheduler_health() IS 'What the state of the scheduler means for this database';
+COMMENT ON FUNCTION _x_jobs.checked(text, boolean, text, text, text, text) IS 'One row of health';
+COMMENT ON FUNCTION _x_jobs.health() IS 'Behind the gate x_jobs.health';
 COMMENT ON FUNCTION _x_jobs.surface(text) IS 'The functions that a capability may execute';
 COMMENT ON FUNCTION _x_jobs.require_owner() IS 'Refuses a caller who is not the extension''s owner';
 COMMENT ON FUNCTION _x_jobs.preloaded() IS 'Whether the library was loaded at server start';
@@ -1212,19 +1405,185 @@ Example:
   --> mail | the mail server is down
 $doc$;
 
+COMMENT ON FUNCTION x_jobs.counters(text, timestamptz) IS
+$doc$Lists how many attempts ended, by job name and time; exact at every moment.
+
+What is counted are committed settles and burials of lapsed jobs, also those of the present minute, whatever has become
+of the jobs since. A bucket is one minute wide for 24 hours, then part of one of five minutes for 7 days, then of one of
+an hour for 30 days, then dropped; x_jobs.maintain() does that, so without it buckets stay as narrow as they are. A
+bucket may hold what ended before since, if it was widened, but never begins before it.
+
+Arguments:
+  name - name of the job; default NULL is every job
+  since - earliest start of a bucket; default NULL is no bound
+
+Result:
+  A row of type x_jobs.counter for each bucket, by name in the order of code units, then oldest first, then narrower
+  first. A minute in which nothing ended has no row.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Takes ACCESS SHARE on the tallies until the transaction ends, and waits for a roll-up that is under way; while the
+  transaction is open maintain() leaves the tallies alone, so end it soon. Reads what is committed at the moment of the
+  call, not what the transaction's snapshot shows, at every isolation level, and takes part in no serializable conflict
+  detection.
+
+Example:
+  SELECT x_jobs.enqueue('send_mail', '1', 'mail-1') IS NOT NULL;
+  --> t
+  SELECT x_jobs.ack(id, 'worker-1', claim, duration => '421 ms') FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> t
+  SELECT width, done, failed, dead, retried, duration FROM x_jobs.counters('send_mail', since => now() - interval '1 day');
+  --> 00:01:00 | 1 | 0 | 0 | 0 | 00:00:00.421
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.counter_totals(timestamptz) IS
+$doc$Sums x_jobs.counters() up: how many attempts of each job ended.
+
+Arguments:
+  since - earliest start of a bucket that is summed; default NULL is every bucket that is kept, about 30 days
+
+Result:
+  A row of type x_jobs.counter_total for each job name, in the order of code units; none for a job without a bucket.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  As x_jobs.counters().
+
+Example:
+  SELECT x_jobs.enqueue('send_mail', '1', 'mail-1') IS NOT NULL;
+  --> t
+  SELECT x_jobs.ack(id, 'worker-1', claim, duration => '421 ms') FROM x_jobs.claim(ARRAY['default'], 'worker-1');
+  --> t
+  SELECT * FROM x_jobs.counter_totals();
+  --> send_mail | 1 | 0 | 0 | 0 | 00:00:00.421
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.workers() IS
+$doc$Lists the workers that have announced themselves and whose announcement still holds.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.worker for each, the longest announced first, then in the order of code units of the id.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only; an announcement that no longer holds is removed by x_jobs.maintain().
+
+Example:
+  SELECT x_jobs.worker_announce('worker-1', 'host-a', ARRAY['default'], 4);
+  SELECT worker_id, host, queues, slots FROM x_jobs.workers();
+  --> worker-1 | host-a | {default} | 4
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.leader_acquire(text, text, interval) IS
+$doc$Makes a process the leader for a time, or renews that; for schedulers outside of the server, of which one should act.
+
+It wins if nobody holds the key, if the holder itself asks again, or if the lease of another has ended. Call it every third
+of ttl, and act as leader only after an answer of true and for less than ttl from the call on. The lease saves work, it fences
+nothing: a leader that sleeps past the end of its lease does not know, so what is done must be safe to do twice.
+
+Arguments:
+  key - what is led; 1 to 255 bytes; default scheduler
+  holder - who asks, different for each process; 1 to 255 bytes; required
+  ttl - how long the lease holds; 0 to 1 day; 0 ends at once; default 30 seconds
+
+Result:
+  True if the caller leads now. While the same holder renews in time, acquired_at stays.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL, or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Changes the key's row in _x_jobs.leaders, and waits for another who is doing so. Call it in a transaction of its own, at
+  READ COMMITTED: at a higher level the server refuses to change a row that somebody else has changed since the
+  transaction's snapshot.
+
+Example:
+  SELECT x_jobs.leader_acquire('reports', 'host-a 4711');
+  --> t
+  SELECT x_jobs.leader_acquire('reports', 'host-b 4712');
+  --> f
+  SELECT x_jobs.leader_release('reports', 'host-a 4711');
+  --> t
+  SELECT x_jobs.leader_acquire('reports', 'host-b 4712');
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.leader_release(text, text) IS
+$doc$Gives the lease back at once: for a leader that shuts down.
+
+Arguments:
+  key - what is led; 1 to 255 bytes; required
+  holder - who led; 1 to 255 bytes; required
+
+Result:
+  True if the lease was the holder's, ended or not; otherwise false, and nothing is changed.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL, or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Deletes the key's row in _x_jobs.leaders, and waits for another who is changing it.
+
+Example:
+  SELECT x_jobs.leader_acquire(holder => 'host-a 4711');
+  --> t
+  SELECT x_jobs.leader_release('scheduler', 'host-b 4712');
+  --> f
+  SELECT x_jobs.leader_release('scheduler', 'host-a 4711');
+  --> t
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.leader(text) IS
+$doc$Answers who leads.
+
+Arguments:
+  key - what is led; 1 to 255 bytes; default scheduler
+
+Result:
+  A row of type x_jobs.leadership; NULL if nobody leads, or the lease has ended.
+
+Errors:
+  X_INVARIANT (XJ001) - key is NULL, or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT x_jobs.leader_acquire(holder => 'host-a 4711', ttl => '1 min');
+  --> t
+  SELECT key, holder, expires_at - renewed_at FROM x_jobs.leader();
+  --> scheduler | host-a 4711 | 00:01:00
+  SELECT x_jobs.leader('reports') IS NULL;
+  --> t
+$doc$;
+
 COMMENT ON FUNCTION x_jobs.worker_announce(text, text, text[], integer, uuid[], interval) IS
 $doc$Tells the registry that a worker is alive and what it holds; for people, no claim depends on it.
 
 The first announcement's instant is kept as the worker's start. A worker that does not announce itself again within
-ttl is forgotten by x_jobs.maintain(). No function reads the registry yet; the owner of the extension and superusers can
-read the table _x_jobs.workers.
+ttl is listed no more, and is forgotten by x_jobs.maintain(). Choose the visibility timeout of its claims as ttl, and
+announce as often as the claims are renewed. An announcement that fails is no reason to stop working. x_jobs.workers()
+lists the registry.
 
 Arguments:
   worker_id - the worker; 1 to 255 bytes; required
   host - where it runs; default none
   queues - the queues that it serves; no element may be NULL; default none
   slots - how many jobs it works on at a time; a count; default 1
-  in_flight - the jobs that it holds; the first 100 are kept; default none
+  in_flight - the jobs that it holds; the first 100 different ones are kept, in their order; default none
   ttl - how long the announcement holds; 0 to 30 days; default 30 seconds
 
 Result:
@@ -1289,10 +1648,11 @@ $doc$;
 COMMENT ON FUNCTION x_jobs.maintain() IS
 $doc$Does what must happen from time to time: call it once a minute, from any scheduler that runs SQL.
 
-It lays out and advances the history ring, which purges finished jobs past their retention, rolls up the tallies, ends
-waiting jobs that have expired, purges records of attempts, and forgets workers that have gone. Each task is tried and
-none waits: a lock that is not free at once is left for the next call. Calling it more often, or from two sessions,
-does no harm. What it does not get to do costs space, never correctness.
+It lays out and advances the history ring, which purges finished jobs past their retention, rolls up the tallies, widens
+the buckets of the counters as they age and drops the oldest, ends waiting jobs that have expired, purges records of
+attempts, and forgets workers that have gone. Each task is tried and none waits: a lock that is not free at once is left
+for the next call. Calling it more often, or from two sessions, does no harm. What it does not get to do costs space,
+never correctness.
 
 Arguments:
   none
@@ -1313,17 +1673,512 @@ Example:
   --> lay_out_ring
   --> advance_ring
   --> roll_up
+  --> roll_up_tiers
   --> purge_kept
   --> purge_attempts
   --> expire_waiting
+  --> bury_lapsed
+  --> purge_task_log
   --> forget_lapsed_workers
   --> forget_dropped_roles
+$doc$;
+
+-- Recurring work.
+
+COMMENT ON FUNCTION x_jobs.cron_next(text, text, timestamptz, integer, text) IS
+$doc$Answers the next occurrences of a schedule: what a task of this schedule would do, without making one.
+
+A schedule has five fields (minute, hour, day of the month, month, weekday) or six, with the second first. A field is *
+or ?, a value, a range a-b, a list of these, each with a step /s if wanted; a/s goes from a to the end of the field.
+Ranges may go through the end: hours 22-2, months nov-feb. Months and weekdays may be named by three letters or more;
+weekday 0 and 7 are Sunday. A day of the month may be L (the last), LW (the last working day, Monday to Friday) or nW
+(the working day nearest to day n, within its month); a weekday may be n#k (the k-th of the month) or nL (the last of
+the month). Macros are @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. @every, followed by an
+interval such as 90 s, counts whole periods from when the task is made, here from after, and knows no clock. Upper and
+lower case are the same.
+
+If both day of the month and weekday are restricted, day_rule says whether either may match (or) or both must (and). A
+star with a step restricts.
+
+Where clocks change: a schedule whose minute and hour are both without a star fires once for each matching local date
+and time of day. A time that the change leaves out is moved later by as much; one that comes twice counts the first
+time; two that come to one instant are one. A schedule with a star in its minute or hour, with a step or not, follows
+real time: it fires whenever the clock shows a matching time.
+
+Arguments:
+  cron - the schedule; at most 1024 bytes; required
+  time_zone - a name of the server's catalogue, as pg_timezone_names lists them, in any case; default UTC
+  after - occurrences strictly after this instant; finite, before the year 10000; default now
+  n - how many; 0 to 10000; default 1
+  day_rule - or, or and; default or
+
+Result:
+  The instants, in order: fewer than n when none is left before the year 10000, none for a schedule of days that no
+  calendar has.
+
+Errors:
+  X_CRON_INVALID (XJ301) - cron is no schedule; the detail says which field is wrong, and what it may hold
+  X_TIMEZONE_INVALID (XJ302) - time_zone is NULL or no name of the catalogue; abbreviations and offsets are none
+  X_INVARIANT (XJ001) - another argument is NULL where it may not be, or out of its range
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  None.
+
+Example:
+  SELECT * FROM x_jobs.cron_next('30 2 * * mon-fri', 'Europe/Berlin', '2026-12-04 12:00:00+00', n => 2);
+  --> 2026-12-07 01:30:00+00
+  --> 2026-12-08 01:30:00+00
+  SELECT * FROM x_jobs.cron_next('0 12 13 * fri', after => '2027-08-01 00:00:00+00', n => 2);
+  --> 2027-08-06 12:00:00+00
+  --> 2027-08-13 12:00:00+00
+  SELECT * FROM x_jobs.cron_next('0 12 13 * fri', after => '2027-08-01 00:00:00+00', n => 2, day_rule => 'and');
+  --> 2027-08-13 12:00:00+00
+  --> 2028-10-13 12:00:00+00
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.cron_explain(text, text, text) IS
+$doc$Says in words what a schedule means, which rules apply to it, and when it fires next.
+
+The rules of fields, days and clock changes are those of x_jobs.cron_next.
+
+Arguments:
+  cron - the schedule; at most 1024 bytes; required
+  time_zone - a name of the server's catalogue; default UTC
+  day_rule - or, or and; default or
+
+Result:
+  A few sentences in English, with the zone as the catalogue spells it and, unless it is an @every, the local time and
+  the offset from UTC of the next occurrence. Made for people: the wording may change.
+
+Errors:
+  X_CRON_INVALID (XJ301) - cron is no schedule, or can never fire
+  X_TIMEZONE_INVALID (XJ302) - time_zone is NULL or no name of the catalogue
+  X_INVARIANT (XJ001) - cron or day_rule is NULL, or day_rule is another word
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  None.
+
+Example:
+  SELECT split_part(x_jobs.cron_explain('0 12 13 * fri'), '.', 1);
+  --> At 12:00, on day 13 of the month, and besides on Friday, in the time zone UTC
+  SELECT split_part(x_jobs.cron_explain('0 12 13 * fri', 'europe/berlin', 'and'), '.', 1);
+  --> At 12:00, on days that are day 13 of the month and also Friday, in the time zone Europe/Berlin
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.schedule(text, text, text, jsonb, text, integer, text, text, boolean, regprocedure) IS
+$doc$Makes a recurring task, or changes the one of that name: the scheduler enqueues its entries at each occurrence.
+
+Nothing fires for the time before the call. Each job of an occurrence is enqueued with run_at the occurrence and the key
+task:milliseconds:key, where key is its own idempotency_key or its place in the list; the watermark of the task moves in
+the same transaction, so no occurrence fires twice. The jobs belong to no tenant.
+
+A task belongs to the role that scheduled it last. Producers see and change their own tasks and those of roles whose
+privileges they have; operators all. Anyone else gets X_TASK_NOT_FOUND, also for a name that is taken. A call for a task
+that exists replaces all of its definition. If schedule, zone and day rule stay as they were, the task goes on behind its
+watermark, and what was missed still counts as missed; otherwise it begins anew.
+
+Arguments:
+  task - its name; 1 to 255 bytes; required
+  cron - when; see x_jobs.cron_next for what may stand there; at most 1024 bytes; required
+  time_zone - whose clocks; a name of the server's catalogue; default UTC
+  entries - what to enqueue: an object, or an array of 1 to 1000 objects, with the fields name, input, idempotency_key,
+    queue, priority, max_attempts and tags of x_jobs.new_job, name alone being required. In any text of it
+    {{occurrence}} becomes the occurrence in UTC as 2026-12-01T01:30:00Z, {{local_time}} its local time as
+    2026-12-01T02:30:00, {{local_date}} its local date as 2026-12-01; excludes entries_function; default none
+  catch_up - what to do about occurrences that were missed: latest (or skip) fires the latest of them, earliest (or
+    run-once) the earliest, all (or run-all) each, none of them none, where up to x_jobs.task_grace late is not missed;
+    default latest
+  max_catch_up - how many occurrences of the task one round of the scheduler deals with, before others have their turn;
+    at least 1; default 10
+  overlap - what to do with an occurrence while a job of the last fire is live: allow fires it, skip leaves it out,
+    queue fires one such occurrence as soon as the jobs have finished and leaves out further ones; default skip
+  day_rule - whether a restricted day of the month or a restricted weekday is enough (or), or both must match (and);
+    default or
+  paused - true makes it paused, false resumes one that is paused; default false
+  entries_function - instead of entries, a function (timestamptz) that answers x_jobs.new_job, SETOF x_jobs.new_job or
+    x_jobs.new_job[] for an occurrence; it runs as the task's owner, within x_jobs.task_timeout, and may also set
+    expires_at; default none
+
+Result:
+  The next occurrence; NULL when there is none before the year 10000.
+
+Errors:
+  X_CRON_INVALID (XJ301) - cron is no schedule, or can never fire
+  X_TIMEZONE_INVALID (XJ302) - time_zone is NULL or no name of the catalogue
+  X_INVARIANT (XJ001) - an argument is out of its range, an entry would be refused by x_jobs.enqueue, or not exactly one
+    of entries and entries_function is given
+  X_TASK_NOT_FOUND (XJ303) - a task of the name belongs to somebody else
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Changes the task's rows in _x_jobs.tasks and _x_jobs.task_states; waits for a transaction that is changing or firing
+  the task. Until the transaction ends the scheduler leaves the task alone.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', 'Europe/Berlin',
+                         '{"name": "report", "input": {"day": "{{local_date}}"}, "queue": "night"}') > now();
+  --> t
+  SELECT task, cron, time_zone, catch_up, overlap, state FROM x_jobs.tasks;
+  --> nightly_report | 30 2 * * * | Europe/Berlin | latest | skip | active
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.unschedule(text) IS
+$doc$Ends a task: no further occurrence fires.
+
+Jobs that were enqueued are left alone, and run. The task's watermark is forgotten; its history stays as long as that of
+other tasks and is seen again when a task of the name is made. Producers end their own tasks, operators any.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+
+Result:
+  Nothing.
+
+Errors:
+  X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
+  X_INVARIANT (XJ001) - task is NULL, empty or too long
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Deletes the task's rows in _x_jobs.tasks and _x_jobs.task_states; waits for a transaction that is changing or firing
+  the task.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report"}') > now();
+  --> t
+  SELECT x_jobs.unschedule('nightly_report');
+  SELECT count(*) FROM x_jobs.tasks;
+  --> 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.pause_task(text, text) IS
+$doc$Pauses a task: nothing of it fires until it is resumed.
+
+Its watermark stays where it is, so what falls into the pause is missed, and the task's catch_up decides about it when it
+is resumed. Pausing a paused task changes nothing: the first pause's instant, reason and role stay. Jobs that were
+enqueued run, and x_jobs.fire_task still works. Producers pause their own tasks, operators any.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+  reason - why; cut to 8000 characters; default none
+
+Result:
+  When the task was paused.
+
+Errors:
+  X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
+  X_INVARIANT (XJ001) - task is NULL, empty or too long
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Changes the task's row in _x_jobs.tasks; waits for a transaction that is changing or firing the task.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report"}') > now();
+  --> t
+  SELECT x_jobs.pause_task('nightly_report', 'the warehouse is being moved') IS NOT NULL;
+  --> t
+  SELECT state, paused_reason FROM x_jobs.tasks;
+  --> paused | the warehouse is being moved
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.resume_task(text) IS
+$doc$Ends a pause of a task; its catch_up decides about what was missed. Producers resume their own tasks, operators any.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+
+Result:
+  True when the task was paused, false when it was not.
+
+Errors:
+  X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
+  X_INVARIANT (XJ001) - task is NULL, empty or too long
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Changes the task's rows in _x_jobs.tasks and _x_jobs.task_states; waits for a transaction that is changing or firing
+  the task.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report"}', paused => true) > now();
+  --> t
+  SELECT x_jobs.resume_task('nightly_report');
+  --> t
+  SELECT x_jobs.resume_task('nightly_report');
+  --> f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.fire_task(text) IS
+$doc$Enqueues every entry of a task now, by hand, also of a paused task.
+
+The occurrence is the present instant. Jobs carry their own keys, without the task's name and the occurrence, so they are
+distinct from what the schedule fires; an entry without a key makes a new job each time. The watermark does not move,
+and overlap does not ask for these jobs. Producers fire their own tasks, operators any.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+
+Result:
+  One row (ordinal, id, run_id, deduped) for each entry, in their order; ordinal counts from 1.
+
+Errors:
+  X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
+  X_TASK_OWNER_INVALID (XJ304) - the task's role was dropped, or may no longer produce
+  X_INVARIANT (XJ001) - task is NULL, empty or too long, or the function of entries answers what x_jobs.enqueue refuses
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  As x_jobs.enqueue. Waits for a transaction that is changing or firing the task; until the transaction ends the
+  scheduler leaves the task alone.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report", "idempotency_key": "report"}') > now();
+  --> t
+  SELECT ordinal, deduped FROM x_jobs.fire_task('nightly_report');
+  --> 1 | f
+  SELECT ordinal, deduped FROM x_jobs.fire_task('nightly_report');
+  --> 1 | t
+  SELECT name, idempotency_key, state FROM x_jobs.all_jobs;
+  --> report | report | ready
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.task_list() IS
+$doc$Lists the tasks that the caller may touch: a producer's own, for an operator all. The view x_jobs.tasks shows the same.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.task for each, in the order of code units of the name.
+
+Errors:
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', 'Asia/Kolkata', '{"name": "report"}') > now();
+  --> t
+  SELECT task, cron, time_zone, utc_offset, state, failures FROM x_jobs.task_list();
+  --> nightly_report | 30 2 * * * | Asia/Kolkata | 05:30:00 | active | 0
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.task_history(text, integer) IS
+$doc$Lists what became of the occurrences of a task, the latest first.
+
+Neighbours that were missed or skipped are one row. Rows are kept for x_jobs.retention, and of each task the newest
+10000; x_jobs.maintain() removes the others. Producers read the history of their own tasks, operators any.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+  max - at most so many; 0 to 1000; default 100
+
+Result:
+  Rows of type x_jobs.task_event, the latest occurrence first.
+
+Errors:
+  X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
+  X_JOB_PAGE_INVALID (XJ010) - max is over 1000
+  X_INVARIANT (XJ001) - task is NULL, empty or too long, or max is NULL or negative
+  insufficient_privilege (42501) - the caller is neither producer nor operator
+
+Locking:
+  Locks the task's row in _x_jobs.task_states, and waits for a transaction that is changing or firing the task.
+
+Example:
+  SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report"}') > now();
+  --> t
+  SELECT count(*) FROM x_jobs.fire_task('nightly_report');
+  --> 1
+  SELECT outcome, slots, cardinality(jobs) AS jobs FROM x_jobs.task_history('nightly_report');
+  --> manual | 1 | 1
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.task_fires() IS
+$doc$Lists when each task fired last, those that only a scheduler outside of the server knows included.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.task_fire for each task that ever fired, in the order of code units of the name, at most 1000.
+  Fires by hand do not count.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT fired FROM x_jobs.fire('report', '2026-11-01 02:00:00+00', '{}');
+  --> t
+  SELECT task, last_occurrence FROM x_jobs.task_fires();
+  --> report | 2026-11-01 02:00:00+00
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.fire(text, timestamptz, x_jobs.new_job[], timestamptz) IS
+$doc$Fires an occurrence of a task: moves its watermark and enqueues the jobs, or does neither. For schedulers outside.
+
+The occurrence is the fence. If the watermark is at or past it nothing happens, however many schedulers try and whatever
+has become of the jobs. The task need not have been made with x_jobs.schedule. Each job is enqueued with run_at the
+occurrence and the key task:milliseconds:key, where key is its own idempotency_key or its place in the array; of its
+other fields name, input, queue, priority, max_attempts, expires_at and tags count, and the rest is left out.
+
+Arguments:
+  task - the task; 1 to 255 bytes; required
+  occurrence - which one; a finite instant before the year 10000; required
+  jobs - what to enqueue; required; an empty array moves the watermark only
+  landing - where the watermark lands, if that is after the occurrence; default the occurrence
+
+Result:
+  One row (fired, jobs): true with an x_jobs.enqueued_item for each job in their order, or false with NULL.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range, or a job is one that x_jobs.enqueue refuses
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  As x_jobs.enqueue. Changes the task's row in _x_jobs.task_states; waits for a transaction that is changing or firing
+  the task.
+
+Example:
+  SELECT f.fired, cardinality(f.jobs) AS jobs
+    FROM x_jobs.fire('report', '2026-11-01 02:00:00+00', ARRAY(
+        SELECT jsonb_populate_record(NULL::x_jobs.new_job, '{"name": "report", "idempotency_key": "daily"}'))) AS f;
+  --> t | 1
+  SELECT fired FROM x_jobs.fire('report', '2026-11-01 02:00:00+00', '{}');
+  --> f
+  SELECT name, idempotency_key, run_at FROM x_jobs.all_jobs;
+  --> report | report:1793498400000:daily | 2026-11-01 02:00:00+00
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.watermark_get(text) IS
+$doc$Answers up to where a task has been dealt with. For schedulers outside.
+
+Arguments:
+  task - the task
+
+Result:
+  The watermark; NULL for a task that has none, or an unknown one.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT x_jobs.watermark_get('report') IS NULL;
+  --> t
+  SELECT fired FROM x_jobs.fire('report', '2026-11-01 02:00:00+00', '{}', landing => '2026-11-02 00:00:00+00');
+  --> t
+  SELECT x_jobs.watermark_get('report');
+  --> 2026-11-02 00:00:00+00
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.watermark_mark(text, timestamptz) IS
+$doc$Moves the watermark of a task forward without firing anything. For schedulers outside, and to let a backlog be.
+
+Arguments:
+  task - the task; made known if it is not; 1 to 255 bytes; required
+  instant - no occurrence up to here fires any more; a finite instant before the year 10000; required
+
+Result:
+  The watermark as it is now: an instant behind it changes nothing.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Changes the task's row in _x_jobs.task_states; waits for a transaction that is changing or firing the task.
+
+Example:
+  SELECT x_jobs.watermark_mark('report', '2026-11-02 00:00:00+00');
+  --> 2026-11-02 00:00:00+00
+  SELECT x_jobs.watermark_mark('report', '2026-11-01 00:00:00+00');
+  --> 2026-11-02 00:00:00+00
+  SELECT fired FROM x_jobs.fire('report', '2026-11-01 02:00:00+00', '{}');
+  --> f
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.record_fire(text, timestamptz) IS
+$doc$Records that an occurrence was fired elsewhere. For schedulers outside that cannot use x_jobs.fire.
+
+It moves the watermark as x_jobs.watermark_mark does, and enters the fire for x_jobs.task_fires.
+
+Arguments:
+  task - the task; made known if it is not; 1 to 255 bytes; required
+  occurrence - which one was fired; a finite instant before the year 10000; required
+
+Result:
+  The watermark as it is now; it never goes back.
+
+Errors:
+  X_INVARIANT (XJ001) - an argument is NULL or out of its range
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  As x_jobs.watermark_mark.
+
+Example:
+  SELECT x_jobs.record_fire('report', '2026-11-01 02:00:00+00');
+  --> 2026-11-01 02:00:00+00
+  SELECT task, last_occurrence FROM x_jobs.task_fires();
+  --> report | 2026-11-01 02:00:00+00
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.background_workers() IS
+$doc$Lists the background workers of the server: the launcher, and a scheduler for each database that has the extension.
+
+Arguments:
+  none
+
+Result:
+  Rows of type x_jobs.background_worker by kind and database; none when the library is not preloaded. A database is
+  listed from when the launcher has looked at it.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT worker, state FROM x_jobs.background_workers() WHERE worker = 'launcher';
+  --> launcher | running
+$doc$;
+
+COMMENT ON FUNCTION x_jobs.health() IS
+$doc$Says what is wrong with this installation, in words, and what to do about it.
+
+Arguments:
+  none
+
+Result:
+  A row of type x_jobs.health_check for each subject, whether all is well or not.
+
+Errors:
+  insufficient_privilege (42501) - the caller is no operator
+
+Locking:
+  Reads only.
+
+Example:
+  SELECT name, state, detail, hint FROM x_jobs.health() WHERE name = 'library';
+  --> library | ok | The library is preloaded. |
+  SELECT name FROM x_jobs.health() WHERE state = 'error';
 $doc$;
 
 -- Roles.
 
 COMMENT ON FUNCTION x_jobs.grant_producer(regrole) IS
-$doc$Lets a role enqueue: enqueue, enqueue_many, new_id and version.
+$doc$Lets a role enqueue: enqueue, enqueue_many, new_id and version; and schedule recurring tasks of its own.
 
 Arguments:
   role - the role; required
@@ -1373,7 +2228,7 @@ Example:
 $doc$;
 
 COMMENT ON FUNCTION x_jobs.grant_operator(regrole) IS
-$doc$Lets a role read every job and change any: list, cancel, requeue, remove, promote, pause, resume and maintain.
+$doc$Lets a role read and change every job and every task: list, cancel, requeue, remove, promote, pause and maintain.
 
 Arguments:
   role - the role; required

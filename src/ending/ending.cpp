@@ -113,24 +113,38 @@ namespace {
 
 // For upkeep, which finds the rows: one at a time, and only what is still so. What others hold is
 // left to them.
-bool expire_for_sql(std::optional<core::Uuid> id) {
-    rights::require_for_write(rights::Capability::operate, "x_jobs.expire()");
+template <typename Applies, typename End>
+bool end_one(const core::Uuid &id, Applies applies, End end) {
+    rights::require_for_write(rights::Capability::operate, "upkeep of x_jobs");
     store::Live live = store::Live::open();
     store::HistoryWriter history;
     Row row;
     const core::Timestamp now = clock::now();
-    bool expired = false;
-    if (live.find(*id, row)) {
-        expired = core::is_expired(row.claim_view(), now) &&
-                  expire(live, history, row, now, store::Wait::no) == store::WriteResult::done;
-    }
+    const bool ended = live.find(id, row) && applies(row.claim_view(), now) &&
+                       end(live, history, row, now) == store::WriteResult::done;
     history.close();
     live.close();
-    return expired;
+    return ended;
+}
+
+bool expire_for_sql(std::optional<core::Uuid> id) {
+    return end_one(*id, core::is_expired, [](auto &live, auto &history, Row &row, auto now) {
+        return expire(live, history, row, now, store::Wait::no);
+    });
+}
+
+bool bury_for_sql(std::optional<core::Uuid> id) {
+    const auto is_used_up = [](const core::ClaimView &row, core::Timestamp now) {
+        return core::judge(row, now) == core::ClaimVerdict::bury;
+    };
+    return end_one(*id, is_used_up, [](auto &live, auto &history, Row &row, auto now) {
+        return bury(live, history, row, Burial::lapsed, now, store::Wait::no);
+    });
 }
 
 }  // namespace
 
 X_JOBS_SQL_FUNCTION(x_jobs_expire, expire_for_sql)
+X_JOBS_SQL_FUNCTION(x_jobs_bury, bury_for_sql)
 
 }  // namespace x_jobs::ending

@@ -79,6 +79,15 @@ inline int my_proc_number() {
 #endif
 }
 
+// 16: pg_database_ownercheck became object_ownercheck.
+inline bool owns_database(Oid database) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(DatabaseRelationId, database, GetUserId());
+#else
+    return pg_database_ownercheck(database, GetUserId());
+#endif
+}
+
 // 17: intervals may be infinite.
 inline bool interval_is_finite(const Interval *interval) {
 #if PG_VERSION_NUM >= 170000

@@ -18,10 +18,15 @@ inline void require_columns(TupleDesc descriptor, std::size_t columns) {
     }
 }
 
+// What the rows of an answer are made of.
+enum class RowShape : bits32 { composite = 0, single_value = MAT_SRF_USE_EXPECTED_DESC };
+
 // Answers rows of the function's declared type. Made once per call, before the first row.
 class RowWriter {
    public:
-    explicit RowWriter(Call call) : info_(call.info) { InitMaterializedSRF(info_, 0); }
+    explicit RowWriter(Call call, RowShape shape = RowShape::composite) : info_(call.info) {
+        InitMaterializedSRF(info_, static_cast<bits32>(shape));
+    }
 
     void write(std::span<const NullableValue> columns) {
         auto *result = reinterpret_cast<ReturnSetInfo *>(info_->resultinfo);

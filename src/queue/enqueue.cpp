@@ -159,10 +159,22 @@ Datum enqueue_mix(pg::Call call) {
     return Datum{0};
 }
 
+// What enqueue_mix would refuse; for those who keep jobs to enqueue them later.
+void check_jobs(std::optional<pg::ArrayRef> given) {
+    const pg::Elements jobs = pg::elements_of(arguments::required(given, "jobs"));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (jobs.nulls[i]) {
+            arguments::raise_missing_element("jobs");
+        }
+        static_cast<void>(check(read_composite(jobs.values[i])));
+    }
+}
+
 }  // namespace
 
 X_JOBS_SQL_FUNCTION(x_jobs_enqueue, enqueue)
 X_JOBS_SQL_FUNCTION(x_jobs_enqueue_many, enqueue_many)
 X_JOBS_SQL_FUNCTION(x_jobs_enqueue_mix, enqueue_mix)
+X_JOBS_SQL_FUNCTION(x_jobs_check_jobs, check_jobs)
 
 }  // namespace x_jobs::queue

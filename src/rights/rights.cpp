@@ -27,24 +27,30 @@ constexpr std::array<Wording, 3> kWordings{{
      "The owner of the extension can run SELECT x_jobs.grant_operator('role')."},
 }};
 
-bool owns_extension() {
-    return superuser() || has_privs_of_role(GetUserId(), store::owner());
+bool owns_extension(Oid role) {
+    return superuser_arg(role) || has_privs_of_role(role, store::owner());
 }
 
-bool holds(const store::mirror::Grant &grant, Capability capability) {
-    return grant.capability == capability && has_privs_of_role(GetUserId(), grant.role);
+bool holds(Oid role, const store::mirror::Grant &grant, Capability capability) {
+    return grant.capability == capability && has_privs_of_role(role, grant.role);
+}
+
+bool role_has(Oid role, Capability capability) {
+    store::mirror::refresh();
+    const auto grants = store::mirror::grants();
+    return owns_extension(role) ||
+           std::any_of(grants.begin(), grants.end(),
+                       [&](const auto &grant) { return holds(role, grant, capability); });
 }
 
 }  // namespace
 
+bool has(Capability capability) {
+    return role_has(GetUserId(), capability);
+}
+
 void require(Capability capability) {
-    store::mirror::refresh();
-    if (owns_extension()) {
-        return;
-    }
-    const auto grants = store::mirror::grants();
-    if (std::none_of(grants.begin(), grants.end(),
-                     [&](const auto &grant) { return holds(grant, capability); })) {
+    if (!has(capability)) {
         const Wording &wording = kWordings[static_cast<std::size_t>(capability)];
         errors::permission_denied(wording.what, wording.hint);
     }
@@ -58,12 +64,14 @@ void require_for_write(Capability capability, const char *verb) {
 }
 
 bool may_work(std::string_view queue) {
-    if (owns_extension()) {
+    const Oid role = GetUserId();
+    if (owns_extension(role)) {
         return true;
     }
     const auto grants = store::mirror::grants();
     return std::any_of(grants.begin(), grants.end(), [&](const auto &grant) {
-        return (grant.queue.empty() || grant.queue == queue) && holds(grant, Capability::worker);
+        return (grant.queue.empty() || grant.queue == queue) &&
+               holds(role, grant, Capability::worker);
     });
 }
 
@@ -76,12 +84,24 @@ void require_queue(std::string_view queue) {
 }
 
 void require_owner() {
-    if (!owns_extension()) {
+    if (!owns_extension(GetUserId())) {
         errors::permission_denied("granting rights on x_jobs",
                                   "Only the owner of the extension or a superuser may grant.");
     }
 }
 
+namespace {
+
+// For functions that act for another: whether the role exists, and may produce or operate.
+bool role_may(std::optional<std::int32_t> role, std::optional<std::string_view> capability) {
+    const Oid oid = static_cast<Oid>(*role);
+    return SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(oid)) &&
+           role_has(oid, *capability == "operator" ? Capability::operate : Capability::producer);
+}
+
+}  // namespace
+
 X_JOBS_SQL_FUNCTION(x_jobs_require_owner, require_owner)
+X_JOBS_SQL_FUNCTION(x_jobs_role_may, role_may)
 
 }  // namespace x_jobs::rights

@@ -11,6 +11,9 @@ namespace x_jobs::rights {
 
 using store::mirror::Capability;
 
+// Whether the current role has the capability, for a worker on at least one queue.
+bool has(Capability capability);
+
 // Raises unless the current role has the capability, for a worker on at least one queue.
 void require(Capability capability);
 

@@ -9,6 +9,7 @@ namespace {
 
 int history_step_seconds = 24 * 60 * 60;
 int max_claim_wait_millis = 5'000;
+int max_databases_count = 64;
 int max_leases_count = 65'536;
 int max_queues_count = 1'000;
 int max_input_bytes = 64 * 1024 * 1024;
@@ -16,6 +17,9 @@ bool notify_enabled = true;
 int poll_interval_millis = 1'000;
 int rescan_interval_millis = 60'000;
 int retention_seconds = 14 * 24 * 60 * 60;
+bool scheduler_enabled = true;
+int task_grace_seconds = 30;
+int task_timeout_millis = 10'000;
 double test_clock_offset_millis = 0;
 
 constexpr int kSecondsOfTenYears = 10 * 366 * 24 * 60 * 60;
@@ -63,12 +67,32 @@ void define() {
         "Dead letters are kept until they are removed; 0 keeps no row of a job that is done.",
         &retention_seconds, retention_seconds, 0, kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S,
         nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable("x_jobs.scheduler", "Runs the scheduler of the database.",
+                             "Off in the configuration file for the server, or by ALTER DATABASE "
+                             "for one database: no task fires, and upkeep is left "
+                             "to x_jobs.maintain().",
+                             &scheduler_enabled, scheduler_enabled, PGC_SUSET, 0, nullptr, nullptr,
+                             nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.task_grace",
+        "Sets how late an occurrence of a task may be dispatched and still not count as missed.",
+        "Only tasks that catch up with nothing ask.", &task_grace_seconds, task_grace_seconds, 1,
+        24 * 60 * 60, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("x_jobs.task_timeout",
+                            "Sets how long the scheduler may take over one occurrence of a task.",
+                            "A function of entries that takes longer is cancelled and tried again.",
+                            &task_timeout_millis, task_timeout_millis, 100, 60 * 60 * 1000,
+                            PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomRealVariable("x_jobs.test_clock_offset", "Shifts the clock of x_jobs, for tests.",
                              "Must be 0 outside tests.", &test_clock_offset_millis,
                              test_clock_offset_millis, -kMillisOfCenturies, kMillisOfCenturies,
                              PGC_SUSET, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     // The size of shared memory can be set only where there is some.
     if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "x_jobs.max_databases", "Sets how many databases may have a scheduler.",
+            "Further ones get none until another is dropped.", &max_databases_count,
+            max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
         DefineCustomIntVariable(
             "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
             "The lapse of further ones is found by going through their queue.", &max_leases_count,
@@ -99,6 +123,18 @@ core::Duration retention() {
 
 core::Duration rescan_interval() {
     return std::chrono::milliseconds{rescan_interval_millis};
+}
+
+int max_databases() {
+    return max_databases_count;
+}
+
+bool scheduler() {
+    return scheduler_enabled;
+}
+
+core::Duration task_timeout() {
+    return std::chrono::milliseconds{task_timeout_millis};
 }
 
 int max_queues() {

@@ -20,6 +20,12 @@ core::Duration max_claim_wait();
 core::Duration retention();
 // How often the places that claims have closed are gone over again; zero for never.
 core::Duration rescan_interval();
+// How many databases may have a scheduler.
+int max_databases();
+// Whether this database has one.
+bool scheduler();
+// How long the scheduler may take over one occurrence of a task.
+core::Duration task_timeout();
 // How many queues, and how many leases, shared memory has room for.
 int max_queues();
 int max_leases();

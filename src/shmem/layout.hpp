@@ -89,6 +89,64 @@ struct LeasePartition {
 constexpr std::uint64_t kNoExpiry = static_cast<std::uint64_t>(core::kNever.micros);
 constexpr std::uint32_t kNobody = 0xFFFFFFFF;
 
+// Why a database has the scheduler that it has, or none.
+enum class SchedulerState : std::uint32_t {
+    unknown,   // the launcher has to start one, which finds out
+    starting,  // asked for, and not heard of yet
+    running,
+    absent,        // the database does not have the extension
+    switched_off,  // x_jobs.scheduler is off for the database
+    restoring,     // the session that is restoring the extension comes first
+    no_worker,     // the server had no background worker left
+    failed,        // it could not connect
+};
+
+// One for each database that the launcher has seen. Guarded by the fleet's lock.
+struct DatabaseSlot {
+    Oid database;
+    SchedulerState state;
+    // The scheduler's process while it has one, and its number for its latch.
+    int pid;
+    int process;
+    // Statements in progress that need the database without other sessions.
+    int bars;
+    // The scheduler is to end, so that another one looks at everything anew.
+    bool look_again;
+    // The process that made the extension as a restore does, while that goes on.
+    int restored_by;
+    // By the server's own clock.
+    std::int64_t since;
+    std::int64_t retry_at;
+    std::uint32_t starts;
+    // Notices that found no room: every queue may have work.
+    bool notify_any;
+};
+
+// A queue that got work, of which the scheduler of its database is to notify. Guarded by the
+// fleet's lock; free while it has no database.
+struct QueueNotice {
+    Oid database;
+    std::array<char, core::kMaxNameBytes + 1> queue;
+};
+constexpr int kNotices = 256;
+
+// The launcher and the databases it looks after. Made at the start of shared memory.
+struct Fleet {
+    LWLock *lock;
+    // The launcher's process, its number and when it began; written by it under the lock.
+    int launcher_pid;
+    int launcher_process;
+    std::int64_t launcher_since;
+    std::uint32_t launcher_starts;
+    // The launcher has to look at the list of databases.
+    bool look_at_databases;
+    // How many databases did not get a slot.
+    int without_slot;
+    std::array<QueueNotice, kNotices> notices;
+    int slot_count;
+    DatabaseSlot slots[FLEXIBLE_ARRAY_MEMBER];
+};
+
 struct Shared {
     // Guards the fields of the waiters while they go to sleep and are looked through: exclusive for
     // a waiter that writes its own, shared for those who wake.
@@ -117,6 +175,7 @@ struct Shared {
 
 // The shared structure, or nothing when the library was not preloaded.
 Shared *pointer();
+Fleet *fleet();
 // The table of the queues that have a slot (QueueKey to int), and those of the leases.
 HTAB *slot_index();
 HTAB *lease_table(int partition);

@@ -1,6 +1,7 @@
 // See layout.hpp. Requests and makes the shared structure, once for each start of the server's
 // shared memory.
 #include <algorithm>
+#include <cstring>
 
 #include "pg/function.hpp"
 #include "settings/settings.hpp"
@@ -13,8 +14,10 @@ namespace {
 constexpr const char *kWaitersTranche = "x_jobs";
 constexpr const char *kQueuesTranche = "x_jobs_queues";
 constexpr const char *kLeasesTranche = "x_jobs_leases";
+constexpr const char *kFleetTranche = "x_jobs_fleet";
 
 Shared *shared = nullptr;
+Fleet *workers = nullptr;
 HTAB *queue_index = nullptr;
 std::array<HTAB *, kLeasePartitions> lease_tables{};
 shmem_request_hook_type previous_request = nullptr;
@@ -34,6 +37,11 @@ Size size_of_slots() {
     return mul_size(sizeof(QueueSlot), static_cast<Size>(settings::max_queues()));
 }
 
+Size size_of_fleet() {
+    return add_size(offsetof(Fleet, slots),
+                    mul_size(sizeof(DatabaseSlot), static_cast<Size>(settings::max_databases())));
+}
+
 // What an entry of the index of queues holds.
 struct IndexEntry {
     QueueKey key;
@@ -50,6 +58,7 @@ void request() {
     }
     RequestAddinShmemSpace(size_of_shared());
     RequestAddinShmemSpace(size_of_slots());
+    RequestAddinShmemSpace(size_of_fleet());
     RequestAddinShmemSpace(hash_estimate_size(settings::max_queues(), sizeof(IndexEntry)));
     for (int i = 0; i < kLeasePartitions; ++i) {
         RequestAddinShmemSpace(hash_estimate_size(leases_of_partition(), sizeof(Lease)));
@@ -57,6 +66,7 @@ void request() {
     RequestNamedLWLockTranche(kWaitersTranche, 1);
     RequestNamedLWLockTranche(kQueuesTranche, settings::max_queues() + 1);
     RequestNamedLWLockTranche(kLeasesTranche, kLeasePartitions);
+    RequestNamedLWLockTranche(kFleetTranche, 1);
 }
 
 // A table of fixed size: entering into a full one answers nothing instead of raising.
@@ -103,6 +113,18 @@ void make_leases(bool first) {
     }
 }
 
+void make_fleet() {
+    bool found = false;
+    const Size size = size_of_fleet();
+    workers = static_cast<Fleet *>(ShmemInitStruct("x_jobs fleet", size, &found));
+    if (!found) {
+        std::memset(static_cast<void *>(workers), 0, size);
+        workers->lock = &GetNamedLWLockTranche(kFleetTranche)->lock;
+        workers->slot_count = settings::max_databases();
+        workers->look_at_databases = true;
+    }
+}
+
 void startup() {
     if (previous_startup != nullptr) {
         previous_startup();
@@ -126,6 +148,7 @@ void startup() {
     }
     make_slots();
     make_leases(!found);
+    make_fleet();
     LWLockRelease(AddinShmemInitLock);
 }
 
@@ -133,6 +156,10 @@ void startup() {
 
 Shared *pointer() {
     return shared;
+}
+
+Fleet *fleet() {
+    return workers;
 }
 
 HTAB *slot_index() {

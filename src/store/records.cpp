@@ -44,6 +44,12 @@ void TallyWriter::close() {
     }
 }
 
+void hold_tallies() {
+    for (const char *tally : kTallies) {
+        LockRelationOid(relation_named(tally), AccessShareLock);
+    }
+}
+
 void record_failure(const Row &row, const FailedAttempt &attempt) {
     Table attempts = Table::open("attempts", kAttemptColumns);
     const auto error = pg::to_nullable(attempt.error);

@@ -21,6 +21,10 @@ class TallyWriter {
     Table table_;
 };
 
+// Keeps upkeep from emptying a tally to the end of the transaction, for a reader who takes a
+// snapshot afterwards. Waits for a roll-up that is under way.
+void hold_tallies();
+
 struct FailedAttempt {
     std::string_view outcome;
     std::optional<std::string_view> error;

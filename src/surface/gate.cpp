@@ -5,7 +5,9 @@
 #include "pg/rows.hpp"
 #include "pg/text.hpp"
 #include "rights/rights.hpp"
+#include "store/records.hpp"
 #include "store/relations.hpp"
+#include "surface/as_role.hpp"
 
 namespace x_jobs::surface {
 
@@ -68,7 +70,7 @@ Datum answer_one(FunctionCallInfo info, MemoryContext caller_memory) {
 
 // Runs the body between connecting to SPI and finishing; an error on the way is cleaned up by the
 // abort.
-Datum run_body(FunctionCallInfo info) {
+Datum run_body(FunctionCallInfo info, bool at_active_snapshot) {
     const bool is_set = info->flinfo->fn_retset;
     if (is_set) {
         InitMaterializedSRF(info, 0);
@@ -86,7 +88,8 @@ Datum run_body(FunctionCallInfo info) {
     int count = 0;
     get_func_signature(info->flinfo->fn_oid, &types, &count);
     const char *statement = statement_for(routine_of(info->flinfo->fn_oid), count);
-    const int outcome = SPI_execute_with_args(statement, count, types, values, nulls, false, 0);
+    const int outcome =
+        SPI_execute_with_args(statement, count, types, values, nulls, at_active_snapshot, 0);
     if (outcome != SPI_OK_SELECT) {
         elog(ERROR, "the body of a gate failed: %s", SPI_result_code_string(outcome));
     }
@@ -100,20 +103,12 @@ Datum run_body(FunctionCallInfo info) {
     return answer;
 }
 
-Datum as_owner(FunctionCallInfo info) {
-    Oid caller = InvalidOid;
-    int context = 0;
-    GetUserIdAndSecContext(&caller, &context);
+Datum as_owner(FunctionCallInfo info, bool at_active_snapshot = false) {
     const Oid outer = gate_caller;
-    gate_caller = caller;
-    const int nest_level = NewGUCNestLevel();
-    SetUserIdAndSecContext(store::owner(),
-                           context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
-    set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-                      GUC_ACTION_SAVE, true, 0, false);
-    const Datum answer = run_body(info);
-    AtEOXact_GUC(true, nest_level);
-    SetUserIdAndSecContext(caller, context);
+    gate_caller = GetUserId();
+    const Datum answer = as_role(store::owner(), "pg_catalog, pg_temp", [info, at_active_snapshot] {
+        return run_body(info, at_active_snapshot);
+    });
     gate_caller = outer;
     return answer;
 }
@@ -123,8 +118,29 @@ Datum operator_gate(pg::Call call) {
     return as_owner(call.info);
 }
 
+// A roll-up empties a tally by TRUNCATE, which no snapshot older than it can tell: so first the
+// tallies are held, then a snapshot is taken, at every isolation level, and the body, which must
+// not be volatile, reads with that one.
+Datum counters_gate(pg::Call call) {
+    rights::require(Capability::operate);
+    store::hold_tallies();
+    PushActiveSnapshot(GetLatestSnapshot());
+    const Datum answer = as_owner(call.info, true);
+    PopActiveSnapshot();
+    return answer;
+}
+
 Datum worker_gate(pg::Call call) {
     rights::require(Capability::worker);
+    return as_owner(call.info);
+}
+
+// Tasks are made by producers and looked after by operators; which task a producer may touch, its
+// body decides.
+Datum task_gate(pg::Call call) {
+    if (!rights::has(Capability::operate)) {
+        rights::require(Capability::producer);
+    }
     return as_owner(call.info);
 }
 
@@ -137,7 +153,9 @@ std::string_view caller() {
 }  // namespace
 
 X_JOBS_SQL_FUNCTION(x_jobs_operator_gate, operator_gate)
+X_JOBS_SQL_FUNCTION(x_jobs_counters_gate, counters_gate)
 X_JOBS_SQL_FUNCTION(x_jobs_worker_gate, worker_gate)
+X_JOBS_SQL_FUNCTION(x_jobs_task_gate, task_gate)
 X_JOBS_SQL_FUNCTION(x_jobs_caller, caller)
 
 }  // namespace x_jobs::surface

@@ -1,6 +1,7 @@
 // See events.hpp.
 #include "transaction/events.hpp"
 
+#include "fleet/bars.hpp"
 #include "heads/notes.hpp"
 #include "lease/durability.hpp"
 #include "lease/guard.hpp"
@@ -40,13 +41,16 @@ void on_transaction(XactEvent event, void *) {
             wake::abandon_wait();
             lease::forget_guards();
             lease::forget_commit();
+            fleet::after_commit();
             break;
         case XACT_EVENT_ABORT:
             forget_all();
+            fleet::after_abort();
             heads::after_abort(wake::wake_waiters);
             break;
         case XACT_EVENT_PREPARE:
             forget_all();
+            fleet::after_abort();
             heads::after_prepare();
             break;
         default:
@@ -96,11 +100,13 @@ void on_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
     const bool prepared = ends_prepared(planned->utilityStmt);
     // Before LISTEN takes effect, so that no commit after it finds nobody listening.
     note_statement(planned->utilityStmt);
+    fleet::before_statement(planned->utilityStmt);
     auto *next = previous_utility != nullptr ? previous_utility : standard_ProcessUtility;
     next(planned, query, read_only_tree, context, parameters, environment, receiver, completion);
     if (prepared) {
         heads::after_prepared_end();
         wake::after_prepared_end();
+        fleet::after_prepared_end();
     }
 }
 

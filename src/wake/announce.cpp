@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "clock/clock.hpp"
+#include "fleet/notices.hpp"
 #include "heads/notes.hpp"
 #include "pg/array.hpp"
 #include "pg/function.hpp"
@@ -34,6 +35,8 @@ struct QueueNote {
     // The least instant from which a row is claimable that NOTIFY is to tell of; kNever for
     // hand-backs.
     core::Timestamp notify_from;
+    // The scheduler is to notify once this is committed.
+    bool handed_over;
 };
 
 struct SettledNote {
@@ -109,7 +112,7 @@ void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     const std::uint64_t hash = queue.empty() ? 0 : heads::queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
     const char *name = pg::to_c_string(queue);
-    const QueueNote added{subtransaction, hash, name, jobs, notify_from};
+    const QueueNote added{subtransaction, hash, name, jobs, notify_from, false};
     if (QueueNote *note = note_below(queue_notes.size(), subtransaction, added)) {
         add_to(*note, added);
         return;
@@ -173,9 +176,13 @@ void before_commit() {
     if ((!wake && !settled) || !notify_queue_has_room()) {
         return;
     }
-    for (const QueueNote &note : queue_notes) {
+    const bool hand_over = wake && fleet::scheduler_notifies();
+    for (QueueNote &note : queue_notes) {
         if (wake && note.notify_from <= soon) {
-            Async_Notify(kWakeChannel, note.queue);
+            note.handed_over = hand_over;
+            if (!hand_over) {
+                Async_Notify(kWakeChannel, note.queue);
+            }
         }
     }
     for (const SettledNote &note : settled_notes) {
@@ -191,6 +198,9 @@ void after_commit() {
     }
     for (const QueueNote &note : queue_notes) {
         wake_waiters(MyDatabaseId, note.hash, note.jobs);
+        if (note.handed_over) {
+            fleet::leave_notice(note.queue);
+        }
     }
     forget();
 }
@@ -237,9 +247,22 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent) {
 
 void after_prepared_end() {
     wake_waiters(MyDatabaseId, 0, INT_MAX);
-    if (settings::notify() && has_listeners(true) && notify_queue_has_room()) {
-        Async_Notify(kWakeChannel, "");
+    if (!may_notify()) {
+        return;
     }
+    if (fleet::scheduler_notifies()) {
+        fleet::leave_notice("");
+    } else {
+        notify_of("");
+    }
+}
+
+bool may_notify() {
+    return settings::notify() && has_listeners(true) && notify_queue_has_room();
+}
+
+void notify_of(const char *queue) {
+    Async_Notify(kWakeChannel, queue);
 }
 
 namespace {

@@ -34,6 +34,11 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent);
 // announced.
 void after_prepared_end();
 
+// For the scheduler, in a transaction of its own: whether anybody would hear a notification of new
+// work, and sending one.
+bool may_notify();
+void notify_of(const char *queue);
+
 // Notes that this session listens on a channel; NULL stands for a channel that is not ours.
 void session_listens(const char *channel);
 

@@ -1,6 +1,6 @@
 -- If this failed, a client could not tell from an error what went wrong or what to do, or would find its keys and
 -- payloads in somebody's log.
-SELECT plan(151);
+SELECT plan(157);
 
 -- The codes of this build: a code is never used again and never changes its SQLSTATE.
 CREATE TEMP TABLE known (name text PRIMARY KEY, sqlstate text);
@@ -217,6 +217,12 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('worker_announce', 'X_INVARIANT', 'slots', $$SELECT x_jobs.worker_announce('SECRET-worker', slots => -1)$$),
     ('worker_announce', 'X_INVARIANT', 'queues', $$SELECT x_jobs.worker_announce('SECRET-worker', queues => '{SECRET,NULL}')$$),
     ('worker_announce', 'X_INVARIANT', 'ttl', $$SELECT x_jobs.worker_announce('SECRET-worker', ttl => '-1 s')$$),
+    ('leader', 'X_INVARIANT', 'key', $$SELECT x_jobs.leader('')$$),
+    ('leader_acquire', 'X_INVARIANT', 'key', $$SELECT x_jobs.leader_acquire(NULL, 'SECRET')$$),
+    ('leader_acquire', 'X_INVARIANT', 'holder', $$SELECT x_jobs.leader_acquire('SECRET')$$),
+    ('leader_acquire', 'X_INVARIANT', 'ttl', $$SELECT x_jobs.leader_acquire('SECRET', 'SECRET', '-1 s')$$),
+    ('leader_release', 'X_INVARIANT', 'key', $$SELECT x_jobs.leader_release('', 'SECRET')$$),
+    ('leader_release', 'X_INVARIANT', 'holder', $$SELECT x_jobs.leader_release('SECRET', NULL)$$),
     ('grant_producer', 'X_INVARIANT', 'role', $$SELECT x_jobs.grant_producer(NULL)$$),
     ('grant_worker', 'X_INVARIANT', 'role', $$SELECT x_jobs.grant_worker(NULL)$$),
     ('grant_worker', 'X_INVARIANT', 'queues', $$SELECT x_jobs.grant_worker(CURRENT_USER::regrole, '{}')$$),
@@ -243,7 +249,8 @@ SELECT is(concat_ws(' | ', r.sqlstate, CASE WHEN r.message !~ '^[a-z]' OR r.mess
 
 -- The list is complete.
 CREATE TEMP TABLE silent (routine text);
-INSERT INTO silent VALUES ('new_id'), ('version'), ('stats'), ('paused'), ('maintain'), ('attempts'), ('worker_forget');
+INSERT INTO silent VALUES ('new_id'), ('version'), ('stats'), ('paused'), ('maintain'), ('attempts'), ('worker_forget'),
+    ('counters'), ('counter_totals'), ('workers');
 SELECT is_empty($$SELECT CASE WHEN proname = 'enqueue_many' AND pronargs = 1 THEN 'enqueue_many(new_job[])' ELSE proname::text END
                 FROM pg_proc WHERE pronamespace = 'x_jobs'::regnamespace
                   EXCEPT (SELECT routine FROM cause UNION SELECT routine FROM silent)$$,

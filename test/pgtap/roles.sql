@@ -1,5 +1,5 @@
 -- If this failed, somebody could make, take, end or see jobs without having been given the right to.
-SELECT plan(448);
+SELECT plan(490);
 
 -- Roles are shared by all databases of the server: these are made here and dropped at the end.
 DO $$
@@ -81,6 +81,12 @@ INSERT INTO matrix (routine, statement, outcome, producer, worker_one, worker_al
     ('pause_queue', $$SELECT x_jobs.pause_queue('mine')$$, 'done', false, false, false, true),
     ('resume_queue', $$SELECT x_jobs.resume_queue('mine')$$, 'done', false, false, false, true),
     ('paused', $$SELECT x_jobs.paused()$$, 'done', false, false, false, true),
+    ('counters', $$SELECT x_jobs.counters()$$, 'done', false, false, false, true),
+    ('counter_totals', $$SELECT x_jobs.counter_totals()$$, 'done', false, false, false, true),
+    ('workers', $$SELECT x_jobs.workers()$$, 'done', false, false, false, true),
+    ('leader', $$SELECT x_jobs.leader()$$, 'done', false, false, false, true),
+    ('leader_acquire', $$SELECT x_jobs.leader_acquire(holder => 'h')$$, 'done', false, false, false, true),
+    ('leader_release', $$SELECT x_jobs.leader_release('scheduler', 'h')$$, 'done', false, false, false, true),
     ('maintain', $$SELECT x_jobs.maintain()$$, 'done', false, false, false, true),
     ('version', $$SELECT x_jobs.version()$$, 'done', true, true, true, true),
     ('grant_producer', $$SELECT x_jobs.grant_producer('regress_x_jobs_nobody')$$, NULL, false, false, false, false),
@@ -459,7 +465,7 @@ RESET search_path;
 DROP OPERATOR public.= (text, text);
 DROP OPERATOR public.<> (text, text);
 DROP FUNCTION public.format(text, text), public.lpad(text, integer, text), public.clock_timestamp();
-SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 8',
+SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 9',
           'C-061 planted functions and operators are neither resolved at installation nor called afterwards, whatever the search_path');
 SELECT is_empty($$SELECT d.objid FROM pg_depend AS d JOIN pg_depend AS member ON member.classid = d.classid
                 AND member.objid = d.objid AND member.deptype = 'e'

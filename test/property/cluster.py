@@ -15,6 +15,8 @@ import psycopg
 
 SETTINGS = {
     "shared_preload_libraries": "x_jobs",
+    # What the clients do is all that happens.
+    "x_jobs.scheduler": "off",
     "listen_addresses": "",
     "fsync": "on",
     "max_connections": "120",

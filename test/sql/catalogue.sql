@@ -54,6 +54,6 @@ SELECT format('column %s of %s', a.attname, a.attrelid::regclass) AS undocumente
                     AND same.attname = a.attname), '') = ''
  ORDER BY a.attrelid::regclass::text COLLATE "C", a.attnum;
 
--- Tables that a dump would leave out: none but the partitioned parent, whose leaves are all in.
+-- Tables that a dump would leave out: the partitioned parent, whose leaves are all in, and the leader leases.
 SELECT m.objid::regclass AS not_dumped FROM member AS m JOIN pg_class AS c ON m.classid = 'pg_class'::regclass AND c.oid = m.objid
  WHERE c.relkind IN ('r', 'p') AND m.objid NOT IN (SELECT unnest(extconfig) FROM pg_extension WHERE extname = 'x_jobs') ORDER BY 1;

@@ -26,8 +26,8 @@ sub job_id
 	return sprintf('01890000-0000-7000-8000-%012x', $number);
 }
 
-# Makes and starts a server. Options: preload, streaming, conf (more settings), extension (0: do not create it),
-# start (0: only make it).
+# Makes and starts a server. Options: preload, scheduler (1: with one), streaming, conf (more settings), extension (0: do not
+# create it), start (0: only make it).
 sub new_server
 {
 	my ($name, %options) = @_;
@@ -42,6 +42,7 @@ max_connections = 40
 max_worker_processes = 16
 CONF
 	$server->append_conf('postgresql.conf', "shared_preload_libraries = 'x_jobs'") if $options{preload};
+	$server->append_conf('postgresql.conf', 'x_jobs.scheduler = off') unless $options{scheduler};
 	$server->append_conf('postgresql.conf', $options{conf}) if $options{conf};
 	return $server if defined $options{start} && !$options{start};
 	$server->start;

@@ -1,0 +1,106 @@
+// See registry.hpp.
+#include "fleet/registry.hpp"
+
+#include <algorithm>
+
+namespace x_jobs::fleet {
+
+namespace {
+
+std::span<DatabaseSlot> slots() {
+    shmem::Fleet *fleet = shmem::fleet();
+    return {fleet->slots, static_cast<std::size_t>(fleet->slot_count)};
+}
+
+DatabaseSlot *find(Oid database) {
+    const auto all = slots();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const DatabaseSlot &slot) {
+        return slot.database == database;
+    });
+    return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+DatabaseSlot *slot_of(Oid database) {
+    return find(database);
+}
+
+DatabaseSlot *slot_made_for(Oid database) {
+    DatabaseSlot *slot = find(database);
+    if (slot == nullptr) {
+        slot = find(InvalidOid);
+        if (slot != nullptr) {
+            *slot = DatabaseSlot{};
+            slot->database = database;
+        }
+    }
+    return slot;
+}
+
+void set_latch(int pid, int process) {
+    if (pid != 0) {
+        SetLatch(&ProcGlobal->allProcs[process].procLatch);
+    }
+}
+
+void poke_launcher() {
+    if (shmem::fleet() != nullptr) {
+        locked(LW_SHARED, [](const shmem::Fleet &fleet) {
+            set_latch(fleet.launcher_pid, fleet.launcher_process);
+        });
+    }
+}
+
+void databases_changed() {
+    if (shmem::fleet() != nullptr) {
+        locked(LW_EXCLUSIVE, [](shmem::Fleet &fleet) {
+            fleet.look_at_databases = true;
+            set_latch(fleet.launcher_pid, fleet.launcher_process);
+        });
+    }
+}
+
+void look_again(Oid database) {
+    if (shmem::fleet() == nullptr) {
+        return;
+    }
+    locked(LW_EXCLUSIVE, [&](shmem::Fleet &fleet) {
+        DatabaseSlot *slot = slot_of(database);
+        if (slot == nullptr) {
+            fleet.look_at_databases = true;
+        } else if (slot->pid != 0) {
+            slot->look_again = true;
+            set_latch(slot->pid, slot->process);
+        } else if (slot->state != SchedulerState::starting) {
+            slot->state = SchedulerState::unknown;
+            slot->retry_at = 0;
+        } else {
+            slot->look_again = true;
+        }
+        set_latch(fleet.launcher_pid, fleet.launcher_process);
+    });
+}
+
+void poke_scheduler() {
+    if (shmem::fleet() == nullptr) {
+        return;
+    }
+    locked(LW_SHARED, [](const shmem::Fleet &) {
+        if (const DatabaseSlot *slot = slot_of(MyDatabaseId)) {
+            set_latch(slot->pid, slot->process);
+        }
+    });
+}
+
+bool scheduler_notifies() {
+    if (shmem::fleet() == nullptr) {
+        return false;
+    }
+    return locked(LW_SHARED, [](const shmem::Fleet &) {
+        const DatabaseSlot *slot = slot_of(MyDatabaseId);
+        return slot != nullptr && slot->pid != 0 && slot->state == SchedulerState::running;
+    });
+}
+
+}  // namespace x_jobs::fleet

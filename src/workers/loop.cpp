@@ -1,0 +1,81 @@
+// See loop.hpp.
+#include "workers/loop.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "pg/postgres.hpp"
+
+namespace x_jobs::workers {
+
+namespace loop {
+volatile bool stepping = false;
+}
+
+namespace {
+
+volatile std::sig_atomic_t told_to_end = 0;
+
+// The server's own handler makes an error of the next interrupt; an idle worker ends by itself and
+// says nothing.
+void on_terminate(int signal) {
+    told_to_end = 1;
+    if (loop::stepping) {
+        die(signal);
+    } else {
+        SetLatch(MyLatch);
+    }
+}
+
+// The file that this code was loaded from: another copy of the library would not find our shared
+// memory.
+const char *own_library() {
+    Dl_info found{};
+    const bool known = dladdr(reinterpret_cast<const void *>(&describe_worker), &found) != 0 &&
+                       strlen(found.dli_fname) < BGW_MAXLEN;
+    return known ? found.dli_fname : "x_jobs";
+}
+
+}  // namespace
+
+BackgroundWorker describe_worker(const char *kind, const char *function) {
+    BackgroundWorker worker{};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    snprintf(worker.bgw_library_name, sizeof worker.bgw_library_name, "%s", own_library());
+    snprintf(worker.bgw_function_name, BGW_MAXLEN, "%s", function);
+    snprintf(worker.bgw_name, BGW_MAXLEN, "%s", kind);
+    snprintf(worker.bgw_type, BGW_MAXLEN, "%s", kind);
+    return worker;
+}
+
+void begin_worker() {
+    pqsignal(SIGTERM, on_terminate);
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    BackgroundWorkerUnblockSignals();
+}
+
+void nap(core::Duration span) {
+    const auto millis =
+        std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(span).count(), 0);
+    static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                                static_cast<long>(millis), PG_WAIT_EXTENSION));
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+}
+
+bool is_told_to_end() {
+    return told_to_end != 0;
+}
+
+bool is_reloaded() {
+    if (ConfigReloadPending == 0) {
+        return false;
+    }
+    ConfigReloadPending = 0;
+    ProcessConfigFile(PGC_SIGHUP);
+    return true;
+}
+
+}  // namespace x_jobs::workers

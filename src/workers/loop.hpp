@@ -1,0 +1,40 @@
+// What all background workers share. A round is: sleep on the latch until the next thing to do,
+// serve interrupts, do it.
+#pragma once
+
+#include "core/values.hpp"
+#include "pg/postgres.hpp"
+
+namespace x_jobs::workers {
+
+// Lays out what every worker of ours has: `kind` is its type, `function` its entry.
+BackgroundWorker describe_worker(const char *kind, const char *function);
+
+// Unblocks signals. A termination ends the process between two steps, and interrupts the step that
+// is being done.
+void begin_worker();
+
+// Runs a step during which a termination interrupts.
+template <typename Body>
+void step(Body body);
+
+// Sleeps until the latch is set or the span has passed; leaves with the postmaster.
+void nap(core::Duration span);
+
+// Asked to end, by whoever terminates backends.
+bool is_told_to_end();
+// The configuration was reloaded since the last question.
+bool is_reloaded();
+
+namespace loop {
+extern volatile bool stepping;
+}
+
+template <typename Body>
+void step(Body body) {
+    loop::stepping = true;
+    body();
+    loop::stepping = false;
+}
+
+}  // namespace x_jobs::workers

@@ -1,0 +1,62 @@
+// See notifying.hpp.
+#include "workers/notifying.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fleet/notices.hpp"
+#include "heads/queues.hpp"
+#include "pg/attempt.hpp"
+#include "wake/announce.hpp"
+
+namespace x_jobs::workers {
+
+namespace {
+
+constexpr core::Duration kBetween = std::chrono::milliseconds{50};
+// As often as the share of the notify queue in use is asked for.
+constexpr core::Duration kFull = std::chrono::seconds{1};
+
+core::Timestamp notified_at{};
+core::Timestamp looked_at{};
+// What an earlier scheduler may have left unsaid.
+bool said_hello = false;
+
+void leave_due(void *, const char *queue) {
+    fleet::leave_notice(queue);
+}
+
+// Notifies of everything on the board.
+void send() {
+    std::array<char, core::kMaxNameBytes + 1> queue;
+    while (fleet::take_notice(queue)) {
+        wake::notify_of(queue.data());
+        notified_at = looked_at;
+    }
+}
+
+}  // namespace
+
+core::Timestamp notify_listeners(core::Timestamp now) {
+    if (now < notified_at) {
+        notified_at = looked_at = now;
+    }
+    if (now - notified_at < kBetween) {
+        return notified_at + kBetween;
+    }
+    const core::Timestamp next =
+        heads::queues_due(std::exchange(looked_at, now), now, leave_due, nullptr);
+    if (!wake::may_notify()) {
+        // Nobody listens, or there is no room: what is on the board stays there.
+        return std::min(next, now + kFull);
+    }
+    if (!said_hello) {
+        said_hello = true;
+        fleet::leave_notice("");
+    }
+    pg::attempt("notifying", send);
+    return next;
+}
+
+}  // namespace x_jobs::workers

@@ -70,7 +70,7 @@ stop-points: $(STOPS)/x_jobs.so
 
 # The checks. test/README.md says what each one guards and what to do when it fails.
 tools = test/tools
-FORMATTED = $(sort $(wildcard src/*.[ch]pp src/*/*.[ch]pp test/unit/*.[ch]pp))
+FORMATTED = $(sort $(wildcard src/*.[ch]pp src/*/*.[ch]pp test/unit/*.[ch]pp test/fuzz/*.cpp))
 
 check-unit: export FLAGS = $(DIALECT) $(WARNINGS) $(STRICTER) -O1 -g -Isrc -Itest/unit
 check-unit: ; $(tools)/check-unit $(UNIT_TESTS)

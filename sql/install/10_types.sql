@@ -285,7 +285,8 @@ CREATE TYPE x_jobs.background_worker AS (
     pid integer,
     state text,
     since timestamptz,
-    starts bigint
+    starts bigint,
+    rounds bigint
 );
 
 CREATE TYPE x_jobs.health_check AS (

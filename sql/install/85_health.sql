@@ -5,7 +5,7 @@ CREATE FUNCTION _x_jobs.workers_of_server() RETURNS SETOF x_jobs.background_work
 
 CREATE FUNCTION _x_jobs.background_workers() RETURNS SETOF x_jobs.background_worker
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT w.worker, w.database, w.pid, w.state, w.since, w.starts FROM _x_jobs.workers_of_server() w
+    SELECT w.worker, w.database, w.pid, w.state, w.since, w.starts, w.rounds FROM _x_jobs.workers_of_server() w
      ORDER BY w.worker, w.database COLLATE "C"
 $$;
 

@@ -276,6 +276,7 @@ COMMENT ON COLUMN x_jobs.background_worker.state
     IS 'running, or why it is not: starting, switched off, no extension, waiting for a restore, and so on';
 COMMENT ON COLUMN x_jobs.background_worker.since IS 'Since when that holds';
 COMMENT ON COLUMN x_jobs.background_worker.starts IS 'How often it was started since the server was';
+COMMENT ON COLUMN x_jobs.background_worker.rounds IS 'How often it has gone round since the server was started';
 
 COMMENT ON TYPE x_jobs.health_check IS 'What health found out about one subject';
 COMMENT ON COLUMN x_jobs.health_check.name

@@ -123,6 +123,22 @@ void bar_named(const char *name) {
     }
 }
 
+bool is_ours(const char *extension) {
+    return std::strcmp(extension, "x_jobs") == 0;
+}
+
+bool drops_ours(const DropStmt *statement) {
+    ListCell *cell = nullptr;
+    if (statement->removeType == OBJECT_EXTENSION) {
+        foreach (cell, statement->objects) {
+            if (is_ours(strVal(lfirst(cell)))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void bar_for(const Node *statement) {
     switch (nodeTag(statement)) {
         case T_DropdbStmt:
@@ -151,13 +167,16 @@ void bar_for(const Node *statement) {
             list_changed = true;
             break;
         }
+        case T_DropStmt:
+            // The drop takes one lock after the other: with a scheduler at work it would be a
+            // deadlock. Only a superuser can have made the extension.
+            if (superuser() && drops_ours(castNode(DropStmt, const_cast<Node *>(statement)))) {
+                bar(MyDatabaseId);
+            }
+            break;
         default:
             break;
     }
-}
-
-bool is_ours(const char *extension) {
-    return std::strcmp(extension, "x_jobs") == 0;
 }
 
 void look_for(const Node *statement) {

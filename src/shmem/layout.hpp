@@ -118,6 +118,8 @@ struct DatabaseSlot {
     std::int64_t since;
     std::int64_t retry_at;
     std::uint32_t starts;
+    // How often the scheduler has gone round, over all its lives.
+    std::uint64_t rounds;
     // Notices that found no room: every queue may have work.
     bool notify_any;
 };

@@ -45,6 +45,9 @@ const char *sentence(const cron::Fault &fault) {
             return psprintf("The %s field has %s, which is no value of %d to %d", field, text,
                             range.least, range.most);
         case Problem::out_of_range:
+            if (fault.text.find('#') != std::string_view::npos) {
+                return psprintf("The %s field has %s; what follows # is 1 to 5", field, text);
+            }
             return psprintf("The %s field has %s, outside %d to %d", field, text, range.least,
                             range.most);
         case Problem::bad_step:

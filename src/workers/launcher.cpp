@@ -66,8 +66,13 @@ void keep_slots(const pg::Array<Database> &databases) {
         fleet.look_at_databases = false;
         for (int i = 0; i < fleet.slot_count; ++i) {
             DatabaseSlot &slot = fleet.slots[i];
-            if (OidIsValid(slot.database) && slot.pid == 0 && slot.bars == 0 &&
-                !holds(databases, slot.database)) {
+            if (!OidIsValid(slot.database) || holds(databases, slot.database)) {
+                continue;
+            }
+            // One that has become a template, or lets nobody in any more, still has its scheduler.
+            slot.look_again = slot.pid != 0;
+            fleet::set_latch(slot.pid, slot.process);
+            if (slot.pid == 0 && slot.bars == 0) {
                 slot = DatabaseSlot{};
             }
         }
@@ -168,7 +173,8 @@ Need need_of(Oid database) {
     });
 }
 
-void start(const Database &database) {
+// Whether it has been asked for.
+bool start(const Database &database) {
     fleet::locked(LW_EXCLUSIVE, [&](shmem::Fleet &) {
         DatabaseSlot *slot = fleet::slot_of(database.oid);
         slot->state = SchedulerState::starting;
@@ -177,7 +183,9 @@ void start(const Database &database) {
     if (!start_scheduler(database)) {
         change(database.oid, SchedulerState::no_worker, now() + kSoon);
         say_no_worker(database);
+        return false;
     }
+    return true;
 }
 
 // Those whose switch was off have it looked at again.
@@ -196,10 +204,8 @@ bool look_after(const pg::Array<Database> &databases) {
     bool soon = false;
     for (const Database &database : databases) {
         const Need need = need_of(database.oid);
-        if (need == Need::start) {
-            start(database);
-        }
-        if (need != Need::nothing) {
+        // Without a worker the others go without too, and it has to show in each of them.
+        if (need == Need::wait || (need == Need::start && start(database))) {
             return true;
         }
         soon = soon || fleet::locked(LW_SHARED, [&](const shmem::Fleet &) {

@@ -62,6 +62,8 @@ void nap(core::Duration span) {
     static_cast<void>(WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
                                 static_cast<long>(millis), PG_WAIT_EXTENSION));
     ResetLatch(MyLatch);
+    // There is nothing to cancel.
+    QueryCancelPending = false;
     CHECK_FOR_INTERRUPTS();
 }
 

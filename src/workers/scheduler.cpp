@@ -82,11 +82,15 @@ void show_running() {
     proc_exit(0);
 }
 
-// Somebody needs the database, or what is known of it may have changed.
-bool is_called_off() {
-    return fleet::locked(LW_SHARED, [](const shmem::Fleet &) {
-        const DatabaseSlot *slot = fleet::slot_of(own_database);
-        return slot == nullptr || slot->bars > 0 || slot->look_again;
+// Counts a round; false when somebody needs the database, or what is known of it may have changed.
+bool begin_round() {
+    return fleet::locked(LW_EXCLUSIVE, [](shmem::Fleet &) {
+        DatabaseSlot *slot = fleet::slot_of(own_database);
+        if (slot == nullptr || slot->bars > 0 || slot->look_again) {
+            return false;
+        }
+        ++slot->rounds;
+        return true;
     });
 }
 
@@ -164,7 +168,7 @@ core::Duration round() {
             step(stop_leading);
             end_as(SchedulerState::unknown);
         }
-        if (is_reloaded() || is_called_off()) {
+        if (is_reloaded() || !begin_round()) {
             end_as(SchedulerState::unknown);
         }
         MemoryContextReset(memory);

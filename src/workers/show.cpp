@@ -41,9 +41,10 @@ struct Line {
     std::string_view state;
     std::int64_t since;
     std::int64_t starts;
+    std::int64_t rounds;
 };
 
-// worker, database, pid, state, since, starts
+// worker, database, pid, state, since, starts, rounds
 void write(pg::RowWriter &rows, const Line &line) {
     const char *name = OidIsValid(line.database) ? get_database_name(line.database) : nullptr;
     rows.write(std::array{
@@ -53,7 +54,8 @@ void write(pg::RowWriter &rows, const Line &line) {
         pg::to_nullable(std::optional{line.state}),
         pg::to_nullable(line.since == 0 ? std::nullopt
                                         : std::optional{core::Timestamp{line.since}}),
-        pg::to_nullable(std::optional{line.starts})});
+        pg::to_nullable(std::optional{line.starts}),
+        line.rounds == 0 ? pg::NullableValue{} : pg::to_nullable(std::optional{line.rounds})});
 }
 
 Datum background_workers(pg::Call call) {
@@ -66,16 +68,23 @@ Datum background_workers(pg::Call call) {
         palloc(sizeof(Line) * static_cast<Size>(shmem::fleet()->slot_count + 1)));
     const int count = fleet::locked(LW_SHARED, [&](const shmem::Fleet &fleet) {
         int n = 0;
-        lines[n++] = {"launcher",           InvalidOid,
-                      fleet.launcher_pid,   fleet.launcher_pid == 0 ? "not running" : "running",
-                      fleet.launcher_since, fleet.launcher_starts};
+        lines[n++] = {"launcher",
+                      InvalidOid,
+                      fleet.launcher_pid,
+                      fleet.launcher_pid == 0 ? "not running" : "running",
+                      fleet.launcher_since,
+                      fleet.launcher_starts,
+                      0};
         for (int i = 0; i < fleet.slot_count; ++i) {
             const shmem::DatabaseSlot &slot = fleet.slots[i];
             if (OidIsValid(slot.database)) {
-                lines[n++] = {
-                    "scheduler", slot.database,
-                    slot.pid,    slot.bars > 0 ? "barred by a statement" : name_of(slot.state),
-                    slot.since,  slot.starts};
+                lines[n++] = {"scheduler",
+                              slot.database,
+                              slot.pid,
+                              slot.bars > 0 ? "barred by a statement" : name_of(slot.state),
+                              slot.since,
+                              slot.starts,
+                              static_cast<std::int64_t>(slot.rounds)};
             }
         }
         return n;

@@ -43,13 +43,14 @@ SELECT pg_describe_object(classid, objid, 0) AS undocumented FROM member
  WHERE COALESCE(CASE WHEN classid = 'pg_namespace'::regclass THEN obj_description(objid, 'pg_namespace')
                 ELSE obj_description(objid, classid::regclass::name) END, '') = ''
  ORDER BY pg_describe_object(classid, objid, 0) COLLATE "C";
--- A column is documented where it stands, or under the same name in the row type that all_jobs and exchanged_job repeat.
+-- A column is documented where it stands, or under the same name in the row type that all_jobs, tasks and exchanged_job repeat.
 SELECT format('column %s of %s', a.attname, a.attrelid::regclass) AS undocumented
   FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
  WHERE c.relnamespace = 'x_jobs'::regnamespace AND c.relkind IN ('c', 'v') AND a.attnum > 0 AND NOT a.attisdropped
    AND COALESCE(col_description(a.attrelid, a.attnum),
                 (SELECT col_description(same.attrelid, same.attnum) FROM pg_attribute AS same
                   WHERE same.attrelid = CASE c.relname WHEN 'all_jobs' THEN 'x_jobs.job'::regclass
+                                                       WHEN 'tasks' THEN 'x_jobs.task'::regclass
                                                        WHEN 'exchanged_job' THEN 'x_jobs.claimed_job'::regclass END
                     AND same.attname = a.attname), '') = ''
  ORDER BY a.attrelid::regclass::text COLLATE "C", a.attnum;

@@ -53,6 +53,7 @@ $s->sql("SELECT x_jobs.enqueue('held back', '1', 'p', queue => 'paused queue')")
 $s->sql("SELECT x_jobs.pause_queue('paused queue', 'a reason')");
 $s->sql("SELECT x_jobs.enqueue('greetings', '1', 'g', queue => 'Grüße')");
 $s->sql("SELECT x_jobs.worker_announce('holder', 'host', ARRAY['other'], 4, ARRAY['" . job_id(2) . "']::uuid[], '1 day')");
+is($s->sql("SELECT x_jobs.leader_acquire('dumped', 'somebody', '1 day')"), 't', 'somebody leads there');
 is($s->complaint, '', 'the origin is filled');
 
 cmp_ok($s->sql('SELECT count(DISTINCT segment) FROM _x_jobs.history WHERE segment < 32'), '>=', 3, 'history rows in at least three leaves of the ring');
@@ -99,10 +100,12 @@ is($status, 0, 'restore of plain SQL') or diag $err;
 for my $copy ([ 'archive', $target ], [ 'plain SQL', $origin ])
 {
 	my ($how, $server) = @$copy;
-	is_deeply(fingerprint($server, 'copy'), $contents, "$how: every table holds the same rows, by count and checksum");
+	is_deeply({ %{ fingerprint($server, 'copy') }, leaders => 'not dumped' }, { %$contents, leaders => 'not dumped' }, "$how: every table holds the same rows, by count and checksum");
 	is($server->safe_psql('copy', $privileges), $granted, "$how: the privileges are the same");
 
 	my $w = session($server, database => 'copy');
+	is($w->sql("SELECT x_jobs.leader_acquire('dumped', 'another', '0')"), 't', "$how: LEAD-5 nobody leads in the copy");
+	is($w->sql("SELECT worker_id FROM x_jobs.workers()"), 'holder', "$how: REG-3 the workers are listed");
 	is($w->sql("SELECT x_jobs.heartbeat('" . job_id(2) . "', 'holder', 1, '1 day')"), 't', "$how: a claim held at the dump is held in the copy");
 	is($w->sql("SELECT deduped, id FROM x_jobs.enqueue('delayed', '1', 'd')"), 't|' . job_id(1), "$how: ENQ-3 a live key is still taken");
 	is($w->sql("SELECT deduped, id FROM x_jobs.enqueue('new', '1', 'n', id => '" . job_id(3) . "')"), 't|' . job_id(3), "$how: ENQ-9 so is an id");

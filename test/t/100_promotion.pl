@@ -42,7 +42,7 @@ my $r = session($standby);
 my $there = $primary->safe_psql('postgres', $look);
 is($r->sql($look), $there, 'C-070 the standby shows the same jobs');
 for my $read (
-	'SELECT * FROM x_jobs.stats()', 'SELECT count(*) FROM x_jobs.jobs()', 'SELECT idempotency_key FROM x_jobs.dead_letters()', "SELECT idempotency_key, state FROM x_jobs.job('$first')",
+	'SELECT * FROM x_jobs.stats()', 'SELECT done, failed, dead, retried FROM x_jobs.counter_totals()', 'SELECT count(*) FROM x_jobs.counters()', 'SELECT count(*) FROM x_jobs.jobs()', 'SELECT idempotency_key FROM x_jobs.dead_letters()', "SELECT idempotency_key, state FROM x_jobs.job('$first')",
 	"SELECT count(*) FROM x_jobs.attempts('$second')", 'SELECT count(*) FROM x_jobs.paused()', 'SELECT x_jobs.version()')
 {
 	my $answer = $r->sql($read);

@@ -30,8 +30,11 @@ using fleet::SchedulerState;
 constexpr core::Duration kLongestNap = std::chrono::seconds{1};
 
 Oid own_database = InvalidOid;
-// What the slot says when the process has gone.
+// What the slot says when the process has gone, and how long there is none after it: one that did
+// not mean to end may end in the same way again.
 SchedulerState farewell = SchedulerState::unknown;
+constexpr core::Duration kRest = std::chrono::seconds{1};
+core::Duration rest = kRest;
 
 void leave(int, Datum) {
     fleet::locked(LW_EXCLUSIVE, [](shmem::Fleet &fleet) {
@@ -40,7 +43,7 @@ void leave(int, Datum) {
             slot->pid = 0;
             slot->state = farewell;
             slot->since = GetCurrentTimestamp();
-            slot->retry_at = 0;
+            slot->retry_at = (core::Timestamp{slot->since} + rest).micros;
         }
         fleet::set_latch(fleet.launcher_pid, fleet.launcher_process);
     });
@@ -79,6 +82,9 @@ void show_running() {
 
 [[noreturn]] void end_as(SchedulerState state) {
     farewell = state;
+    rest = state == SchedulerState::restoring || state == SchedulerState::failed
+               ? kRest
+               : core::Duration::zero();
     proc_exit(0);
 }
 

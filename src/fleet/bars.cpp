@@ -3,7 +3,6 @@
 #include "fleet/bars.hpp"
 
 #include <algorithm>
-#include <csignal>
 
 #include "fleet/registry.hpp"
 #include "pg/array.hpp"

@@ -1,4 +1,5 @@
-// See settings.hpp. Alphabetical; each default is written once and serves as boot value too.
+// See settings.hpp. Alphabetical within its groups; each default is written once and serves as boot
+// value too.
 #include "settings/settings.hpp"
 
 #include "pg/postgres.hpp"
@@ -24,6 +25,42 @@ double test_clock_offset_millis = 0;
 
 constexpr int kSecondsOfTenYears = 10 * 366 * 24 * 60 * 60;
 constexpr double kMillisOfCenturies = 1e13;
+
+// What the scheduler of a database goes by.
+void define_scheduling() {
+    DefineCustomBoolVariable("x_jobs.scheduler", "Runs the scheduler of the database.",
+                             "Off in the configuration file for the server, or by ALTER DATABASE "
+                             "for one database: no task fires, and upkeep is left "
+                             "to x_jobs.maintain().",
+                             &scheduler_enabled, scheduler_enabled, PGC_SUSET, 0, nullptr, nullptr,
+                             nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.task_grace",
+        "Sets how late an occurrence of a task may be dispatched and still not count as missed.",
+        "Only tasks that catch up with nothing ask.", &task_grace_seconds, task_grace_seconds, 1,
+        24 * 60 * 60, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("x_jobs.task_timeout",
+                            "Sets how long the scheduler may take over one occurrence of a task.",
+                            "A function of entries that takes longer is cancelled and tried again.",
+                            &task_timeout_millis, task_timeout_millis, 100, 60 * 60 * 1000,
+                            PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+}
+
+// The sizes of what shared memory has room for.
+void define_sizes() {
+    DefineCustomIntVariable("x_jobs.max_databases", "Sets how many databases may have a scheduler.",
+                            "Further ones get none until another is dropped.", &max_databases_count,
+                            max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr,
+                            nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
+        "The lapse of further ones is found by going through their queue.", &max_leases_count,
+        max_leases_count, 16, 16 * 1024 * 1024, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("x_jobs.max_queues", "Sets how many queues shared memory has room for.",
+                            "Claims of further ones go through their queue from its front.",
+                            &max_queues_count, max_queues_count, 1, 100'000, PGC_POSTMASTER, 0,
+                            nullptr, nullptr, nullptr);
+}
 
 }  // namespace
 
@@ -67,40 +104,14 @@ void define() {
         "Dead letters are kept until they are removed; 0 keeps no row of a job that is done.",
         &retention_seconds, retention_seconds, 0, kSecondsOfTenYears, PGC_SUSET, GUC_UNIT_S,
         nullptr, nullptr, nullptr);
-    DefineCustomBoolVariable("x_jobs.scheduler", "Runs the scheduler of the database.",
-                             "Off in the configuration file for the server, or by ALTER DATABASE "
-                             "for one database: no task fires, and upkeep is left "
-                             "to x_jobs.maintain().",
-                             &scheduler_enabled, scheduler_enabled, PGC_SUSET, 0, nullptr, nullptr,
-                             nullptr);
-    DefineCustomIntVariable(
-        "x_jobs.task_grace",
-        "Sets how late an occurrence of a task may be dispatched and still not count as missed.",
-        "Only tasks that catch up with nothing ask.", &task_grace_seconds, task_grace_seconds, 1,
-        24 * 60 * 60, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("x_jobs.task_timeout",
-                            "Sets how long the scheduler may take over one occurrence of a task.",
-                            "A function of entries that takes longer is cancelled and tried again.",
-                            &task_timeout_millis, task_timeout_millis, 100, 60 * 60 * 1000,
-                            PGC_SUSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     DefineCustomRealVariable("x_jobs.test_clock_offset", "Shifts the clock of x_jobs, for tests.",
                              "Must be 0 outside tests.", &test_clock_offset_millis,
                              test_clock_offset_millis, -kMillisOfCenturies, kMillisOfCenturies,
                              PGC_SUSET, GUC_UNIT_MS | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+    define_scheduling();
     // The size of shared memory can be set only where there is some.
     if (process_shared_preload_libraries_in_progress) {
-        DefineCustomIntVariable(
-            "x_jobs.max_databases", "Sets how many databases may have a scheduler.",
-            "Further ones get none until another is dropped.", &max_databases_count,
-            max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
-        DefineCustomIntVariable(
-            "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
-            "The lapse of further ones is found by going through their queue.", &max_leases_count,
-            max_leases_count, 16, 16 * 1024 * 1024, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
-        DefineCustomIntVariable(
-            "x_jobs.max_queues", "Sets how many queues shared memory has room for.",
-            "Claims of further ones go through their queue from its front.", &max_queues_count,
-            max_queues_count, 1, 100'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+        define_sizes();
     }
     MarkGUCPrefixReserved("x_jobs");
 }

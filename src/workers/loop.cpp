@@ -2,26 +2,22 @@
 #include "workers/loop.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "pg/postgres.hpp"
 
 namespace x_jobs::workers {
 
-namespace loop {
-volatile bool stepping = false;
-}
-
 namespace {
 
-volatile std::sig_atomic_t told_to_end = 0;
+volatile sig_atomic_t told_to_end = 0;
+volatile sig_atomic_t stepping = 0;
 
 // The server's own handler makes an error of the next interrupt; an idle worker ends by itself and
 // says nothing.
 void on_terminate(int signal) {
     told_to_end = 1;
-    if (loop::stepping) {
+    if (stepping != 0) {
         die(signal);
     } else {
         SetLatch(MyLatch);
@@ -54,6 +50,14 @@ void begin_worker() {
     pqsignal(SIGTERM, on_terminate);
     pqsignal(SIGHUP, SignalHandlerForConfigReload);
     BackgroundWorkerUnblockSignals();
+}
+
+void begin_step() {
+    stepping = 1;
+}
+
+void end_step() {
+    stepping = 0;
 }
 
 void nap(core::Duration span) {

@@ -14,9 +14,17 @@ BackgroundWorker describe_worker(const char *kind, const char *function);
 // is being done.
 void begin_worker();
 
-// Runs a step during which a termination interrupts.
+// Between the two a termination interrupts what is being done, instead of waiting for its end.
+void begin_step();
+void end_step();
+
+// Runs a step that a termination may interrupt.
 template <typename Body>
-void step(Body body);
+void step(Body body) {
+    begin_step();
+    body();
+    end_step();
+}
 
 // Sleeps until the latch is set or the span has passed; leaves with the postmaster.
 void nap(core::Duration span);
@@ -25,16 +33,5 @@ void nap(core::Duration span);
 bool is_told_to_end();
 // The configuration was reloaded since the last question.
 bool is_reloaded();
-
-namespace loop {
-extern volatile bool stepping;
-}
-
-template <typename Body>
-void step(Body body) {
-    loop::stepping = true;
-    body();
-    loop::stepping = false;
-}
 
 }  // namespace x_jobs::workers

@@ -100,9 +100,25 @@ bool begin_round() {
     });
 }
 
+// Whether a session of pg_restore is in the database.
+bool has_restorer() {
+    const int count = pgstat_fetch_stat_numbackends();
+    for (int i = 1; i <= count; ++i) {
+        const PgBackendStatus *backend = &pgstat_fetch_stat_local_beentry(i)->backendStatus;
+        if (backend->st_databaseid == own_database &&
+            std::strcmp(backend->st_appname, "pg_restore") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // A restore comes with sessions of its own, which bring the rows of every table: nothing may be
-// written before they are done.
+// written before they are done. Several of them come one after the other, so that nobody is there
+// for a moment: it is over when two looks in a row find nobody.
 bool is_being_restored() {
+    constexpr int kNobodyOnce = -1;
+    constexpr int kSomebodyElse = -2;
     const int restorer = fleet::locked(LW_SHARED, [](const shmem::Fleet &) {
         const DatabaseSlot *slot = fleet::slot_of(own_database);
         return slot == nullptr ? 0 : slot->restored_by;
@@ -113,15 +129,17 @@ bool is_being_restored() {
     if (BackendPidGetProc(restorer) != nullptr) {
         return true;
     }
-    const int count = pgstat_fetch_stat_numbackends();
-    for (int i = 1; i <= count; ++i) {
-        const PgBackendStatus *backend = &pgstat_fetch_stat_local_beentry(i)->backendStatus;
-        if (backend->st_databaseid == own_database &&
-            std::strcmp(backend->st_appname, "pg_restore") == 0) {
-            return true;
-        }
+    const bool somebody = has_restorer();
+    if (!somebody && restorer == kNobodyOnce) {
+        return false;
     }
-    return false;
+    fleet::locked(LW_EXCLUSIVE, [&](shmem::Fleet &) {
+        if (DatabaseSlot *slot = fleet::slot_of(own_database);
+            slot != nullptr && slot->restored_by == restorer) {
+            slot->restored_by = somebody ? kSomebodyElse : kNobodyOnce;
+        }
+    });
+    return true;
 }
 
 // Ends the process unless there is something to do in this database.

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $primary = new_server('primary', preload => 1, scheduler => 1, streaming => 1, conf => "wal_log_hints = on\nhot_standby = on");
+my $primary = new_server('primary', preload => 1, scheduler => 1, streaming => 1, conf => "wal_log_hints = on\nwal_keep_size = 256MB");
 my $p = session($primary);
 $p->sql(q{SELECT x_jobs.schedule('ticks', '* * * * * *', entries => '[{"name": "tick", "queue": "ticks"}]', catch_up => 'all', max_catch_up => 1000, overlap => 'allow')});
 $p->sql(q{SELECT x_jobs.schedule('daily', '0 3 * * *', entries => '[{"name": "daily"}]')});

@@ -43,11 +43,16 @@ CREATE FUNCTION _x_jobs.check_jobs(jobs x_jobs.new_job[]) RETURNS void
 CREATE FUNCTION _x_jobs.role_may(role oid, capability text) RETURNS boolean
     LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'x_jobs_role_may';
 
--- Whether the caller of the gate may touch a task of that owner.
+-- Whether the caller of the gate is an operator, and whether it may touch a task of an owner.
+CREATE FUNCTION _x_jobs.caller_operates() RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT _x_jobs.role_may((SELECT r.oid FROM pg_roles r WHERE r.rolname = _x_jobs.caller()), 'operator')
+$$;
+
 CREATE FUNCTION _x_jobs.caller_may(owner regrole) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE WHEN EXISTS (SELECT FROM pg_roles r WHERE r.oid = $1) THEN pg_has_role(_x_jobs.caller(), $1, 'USAGE') ELSE false END
-        OR _x_jobs.role_may((SELECT r.oid FROM pg_roles r WHERE r.rolname = _x_jobs.caller()), 'operator')
+        OR _x_jobs.caller_operates()
 $$;
 
 -- The first occurrence after an instant, or NULL.
@@ -95,6 +100,15 @@ CREATE FUNCTION _x_jobs.jobs_of_occurrence(task text, occurrence timestamptz, jo
                task || ':' || trunc(extract(epoch FROM occurrence) * 1000)::bigint || ':' || COALESCE(j.idempotency_key, j.place::text),
                j.queue, occurrence, NULL, j.priority, j.max_attempts, NULL, 'dedupe', j.expires_at, j.tags, true,
                NULL, NULL, NULL, NULL)::x_jobs.new_job ORDER BY j.place), '{}')
+      FROM unnest(jobs) WITH ORDINALITY AS j (name, input, idempotency_key, queue, run_at, delay, priority, max_attempts, tenant_id,
+           on_conflict, expires_at, tags, dedupe, traceparent, enqueued_by, id, run_id, place)
+$$;
+
+-- The same jobs as a person enqueues them: now, under their own keys.
+CREATE FUNCTION _x_jobs.jobs_by_hand(jobs x_jobs.new_job[]) RETURNS x_jobs.new_job[]
+    LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT COALESCE(array_agg(ROW(j.name, j.input, j.idempotency_key, j.queue, NULL, NULL, j.priority, j.max_attempts, NULL, 'dedupe',
+               j.expires_at, j.tags, j.idempotency_key IS NOT NULL, NULL, NULL, NULL, NULL)::x_jobs.new_job ORDER BY j.place), '{}')
       FROM unnest(jobs) WITH ORDINALITY AS j (name, input, idempotency_key, queue, run_at, delay, priority, max_attempts, tenant_id,
            on_conflict, expires_at, tags, dedupe, traceparent, enqueued_by, id, run_id, place)
 $$;
@@ -217,8 +231,11 @@ CREATE FUNCTION _x_jobs.record_fire(task text, occurrence timestamptz) RETURNS t
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    mark timestamptz := _x_jobs.watermark_mark($1, $2);
+    mark timestamptz;
 BEGIN
+    PERFORM _x_jobs.require_name($1, 'task');
+    PERFORM _x_jobs.require_instant($2, 'occurrence');
+    mark := _x_jobs.watermark_mark($1, $2);
     UPDATE _x_jobs.task_states s SET last_occurrence = greatest(s.last_occurrence, $2), dispatched_at = _x_jobs.clock() WHERE s.task = $1;
     RETURN mark;
 END $$;
@@ -230,6 +247,24 @@ CREATE FUNCTION _x_jobs.task_fires() RETURNS SETOF x_jobs.task_fire
 $$;
 
 -- Making tasks.
+
+-- Text, whole numbers and an array of text stand where they belong.
+CREATE FUNCTION _x_jobs.check_entry_types(entry jsonb) RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    field record;
+    fits boolean;
+BEGIN
+    FOR field IN SELECT e.key, e.value, jsonb_typeof(e.value) AS kind FROM jsonb_each(entry) e WHERE jsonb_typeof(e.value) <> 'null' AND e.key <> 'input' LOOP
+        fits := CASE
+            WHEN field.key IN ('name', 'idempotency_key', 'queue') THEN field.kind = 'string'
+            WHEN field.key IN ('priority', 'max_attempts') THEN field.kind = 'number' AND field.value::text ~ '^-?[0-9]{1,9}$'
+            ELSE field.kind = 'array' AND NOT jsonb_path_exists(field.value, '$[*] ? (@.type() != "string")') END;
+        IF NOT fits THEN
+            PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['entries', format('has a value of the wrong kind for %s', field.key)]);
+        END IF;
+    END LOOP;
+END $$;
 
 -- The entries of a call as they are stored: an array of objects with fields of x_jobs.new_job that make sense for a task.
 CREATE FUNCTION _x_jobs.checked_entries(entries jsonb) RETURNS jsonb
@@ -251,6 +286,7 @@ BEGIN
         IF FOUND THEN
             PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['entries', format('may have the fields %s only', array_to_string(known, ', '))]);
         END IF;
+        PERFORM _x_jobs.check_entry_types(entry);
     END LOOP;
     RETURN list;
 END $$;
@@ -317,6 +353,7 @@ BEGIN
         new_task.paused_by := _x_jobs.caller();
     END IF;
     IF new_task.entries IS NOT NULL THEN
+        PERFORM _x_jobs.check_jobs(_x_jobs.jobs_by_hand(_x_jobs.static_jobs(new_task, instant)));
         PERFORM _x_jobs.check_jobs(_x_jobs.jobs_of_occurrence($1, instant, _x_jobs.static_jobs(new_task, instant)));
     END IF;
     -- The state's lock is the task's lock: a fire holds it, and whoever holds it sees the definition as it is.
@@ -332,6 +369,9 @@ BEGIN
             new_task.paused_by := old_task.paused_by;
             new_task.paused_reason := old_task.paused_reason;
         END IF;
+    ELSIF state.watermark IS NOT NULL AND NOT _x_jobs.caller_operates() THEN
+        -- The name of a scheduler outside, whose fence this would be.
+        PERFORM _x_jobs.raise('X_TASK_NOT_FOUND');
     END IF;
     -- A changed timing begins anew behind what has been dealt with; otherwise what was missed stays missed.
     IF (old_task.cron, old_task.time_zone, old_task.day_rule) = (new_task.cron, new_task.time_zone, new_task.day_rule) THEN
@@ -348,36 +388,67 @@ BEGIN
     RETURN _x_jobs.next_occurrence(new_task, greatest(state.watermark, instant));
 END $$;
 
--- Locks a task that the caller may touch, and answers it.
+-- Answers a task that the caller may touch. An operator may also touch what only a scheduler outside knows: then all but
+-- the name is NULL.
 CREATE FUNCTION _x_jobs.own_task(task text) RETURNS _x_jobs.tasks
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    found_task _x_jobs.tasks;
+    own _x_jobs.tasks;
 BEGIN
-    PERFORM _x_jobs.require_name($1, 'task');
-    PERFORM FROM _x_jobs.task_states s WHERE s.task = $1 FOR UPDATE;
-    SELECT t.* INTO found_task FROM _x_jobs.tasks t WHERE t.task = $1;
-    IF NOT FOUND OR NOT _x_jobs.caller_may(found_task.owner) THEN
+    SELECT t.* INTO own FROM _x_jobs.tasks t WHERE t.task = $1;
+    IF NOT FOUND AND _x_jobs.caller_operates() AND EXISTS (SELECT FROM _x_jobs.task_states s WHERE s.task = $1) THEN
+        own.task := $1;
+    ELSIF NOT FOUND OR NOT _x_jobs.caller_may(own.owner) THEN
         PERFORM _x_jobs.raise('X_TASK_NOT_FOUND');
     END IF;
-    RETURN found_task;
+    RETURN own;
+END $$;
+
+-- The same for a change: under the task's lock.
+CREATE FUNCTION _x_jobs.locked_task(task text) RETURNS _x_jobs.tasks
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    own _x_jobs.tasks;
+BEGIN
+    PERFORM _x_jobs.require_name($1, 'task');
+    PERFORM _x_jobs.own_task($1);
+    PERFORM FROM _x_jobs.task_states s WHERE s.task = $1 FOR UPDATE;
+    -- Once more: it may have been another's while the lock was waited for.
+    own := _x_jobs.own_task($1);
+    RETURN own;
+END $$;
+
+-- The same for what only a task that is scheduled here can do.
+CREATE FUNCTION _x_jobs.locked_scheduled_task(task text) RETURNS _x_jobs.tasks
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    own _x_jobs.tasks := _x_jobs.locked_task($1);
+BEGIN
+    IF own.owner IS NULL THEN
+        PERFORM _x_jobs.raise('X_TASK_NOT_FOUND');
+    END IF;
+    RETURN own;
 END $$;
 
 CREATE FUNCTION _x_jobs.unschedule(task text) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM _x_jobs.own_task($1);
+    PERFORM _x_jobs.locked_task($1);
     DELETE FROM _x_jobs.tasks t WHERE t.task = $1;
     DELETE FROM _x_jobs.task_states s WHERE s.task = $1;
+    -- Whoever makes the name again has nothing to do with what was.
+    DELETE FROM _x_jobs.task_log l WHERE l.task = $1;
 END $$;
 
 CREATE FUNCTION _x_jobs.pause_task(task text, reason text) RETURNS timestamptz
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    since timestamptz := (_x_jobs.own_task($1)).paused_at;
+    since timestamptz := (_x_jobs.locked_scheduled_task($1)).paused_at;
 BEGIN
     IF since IS NOT NULL THEN
         RETURN since;
@@ -391,7 +462,7 @@ CREATE FUNCTION _x_jobs.resume_task(task text) RETURNS boolean
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    was_paused boolean := (_x_jobs.own_task($1)).paused_at IS NOT NULL;
+    was_paused boolean := (_x_jobs.locked_scheduled_task($1)).paused_at IS NOT NULL;
 BEGIN
     UPDATE _x_jobs.tasks t SET paused_at = NULL, paused_reason = NULL, paused_by = NULL WHERE t.task = $1 AND t.paused_at IS NOT NULL;
     UPDATE _x_jobs.task_states s SET next_at = NULL WHERE s.task = $1;
@@ -404,16 +475,12 @@ CREATE FUNCTION _x_jobs.fire_task(task text) RETURNS SETOF x_jobs.enqueued_item
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    due _x_jobs.tasks := _x_jobs.own_task($1);
+    due _x_jobs.tasks := _x_jobs.locked_scheduled_task($1);
     instant timestamptz := _x_jobs.clock();
     jobs x_jobs.new_job[] := _x_jobs.task_jobs(due, instant);
     made x_jobs.enqueued_item[];
 BEGIN
-    made := _x_jobs.enqueue_jobs(COALESCE((
-        SELECT array_agg(ROW(j.name, j.input, j.idempotency_key, j.queue, NULL, NULL, j.priority, j.max_attempts, NULL, 'dedupe',
-                   j.expires_at, j.tags, j.idempotency_key IS NOT NULL, NULL, NULL, NULL, NULL)::x_jobs.new_job ORDER BY j.place)
-          FROM unnest(jobs) WITH ORDINALITY AS j (name, input, idempotency_key, queue, run_at, delay, priority, max_attempts, tenant_id,
-               on_conflict, expires_at, tags, dedupe, traceparent, enqueued_by, id, run_id, place)), '{}'));
+    made := _x_jobs.enqueue_jobs(_x_jobs.jobs_by_hand(jobs));
     PERFORM _x_jobs.log_task($1, 'manual', instant, instant, 1, NULL, ARRAY(SELECT m.id FROM unnest(made) m ORDER BY m.ordinal));
     RETURN QUERY SELECT m.ordinal, m.id, m.run_id, m.deduped FROM unnest(made) m ORDER BY m.ordinal;
 END $$;
@@ -436,11 +503,12 @@ CREATE FUNCTION _x_jobs.task_history(task text, max integer) RETURNS SETOF x_job
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM _x_jobs.own_task($1);
+    PERFORM _x_jobs.require_name($1, 'task');
     PERFORM _x_jobs.require_count($2, 'max');
     IF $2 > 1000 THEN
-        PERFORM _x_jobs.raise('X_JOB_PAGE_INVALID', ARRAY['1000']);
+        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['max', 'must be at most 1000']);
     END IF;
+    PERFORM _x_jobs.own_task($1);
     RETURN QUERY SELECT l.task, l.occurrence, l.upto, l.outcome, l.slots, l.decided_at, l.decided_at - l.occurrence, l.moved, l.jobs FROM _x_jobs.task_log l
                   WHERE l.task = $1 ORDER BY l.occurrence DESC, l.decided_at DESC LIMIT $2;
 END $$;

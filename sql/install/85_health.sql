@@ -66,8 +66,8 @@ BEGIN
     SELECT s.* INTO shown FROM _x_jobs.scheduler_health() s;
     RETURN NEXT _x_jobs.checked('scheduler', shown.state = 'ok', shown.detail, shown.state, shown.detail, shown.hint);
     SELECT count(*) INTO amount FROM _x_jobs.task_list() t WHERE t.state IN ('failing', 'no owner');
-    RETURN NEXT _x_jobs.checked('tasks', amount = 0, format('There are %s tasks, none failing.', (SELECT count(*) FROM _x_jobs.tasks)), 'error',
-        format('%s tasks cannot fire.', amount), 'SELECT task, state, error FROM x_jobs.tasks WHERE state IN (''failing'', ''no owner'')');
+    RETURN NEXT _x_jobs.checked('tasks', amount = 0, format('None of the tasks fails; there are %s.', (SELECT count(*) FROM _x_jobs.tasks)), 'error',
+        format('Tasks that cannot fire: %s.', amount), 'SELECT task, state, error FROM x_jobs.tasks WHERE state IN (''failing'', ''no owner'')');
     SELECT min(l.upper) INTO bound FROM _x_jobs.history_leaves l;
     RETURN NEXT _x_jobs.checked('history', COALESCE(bound > instant - greatest(step, interval '10 minutes'), true),
         CASE WHEN bound IS NULL THEN 'The history ring is not laid out yet.' ELSE format('The next leaf of history is emptied after %s.', bound) END, 'warning',

@@ -409,7 +409,12 @@ COMMENT ON FUNCTION _x_jobs.checked_entries_function(regprocedure)
     IS 'The signature of a function of entries; raises X_INVARIANT when it is none';
 COMMENT ON FUNCTION _x_jobs.schedule(text, text, text, jsonb, text, integer, text, text, boolean, regprocedure)
     IS 'Behind the gate x_jobs.schedule';
-COMMENT ON FUNCTION _x_jobs.own_task(text) IS 'Locks a task that the caller may touch, and answers it';
+COMMENT ON FUNCTION _x_jobs.own_task(text) IS 'Answers a task that the caller may touch';
+COMMENT ON FUNCTION _x_jobs.locked_task(text) IS 'Answers a task that the caller may touch, under its lock';
+COMMENT ON FUNCTION _x_jobs.locked_scheduled_task(text) IS 'The same for one that is scheduled here';
+COMMENT ON FUNCTION _x_jobs.caller_operates() IS 'Whether the caller of the gate is an operator';
+COMMENT ON FUNCTION _x_jobs.jobs_by_hand(x_jobs.new_job[]) IS 'A task''s jobs as a person enqueues them: now, under their own keys';
+COMMENT ON FUNCTION _x_jobs.check_entry_types(jsonb) IS 'Raises unless the values of an entry are of the right kinds';
 COMMENT ON FUNCTION _x_jobs.unschedule(text) IS 'Behind the gate x_jobs.unschedule';
 COMMENT ON FUNCTION _x_jobs.pause_task(text, text) IS 'Behind the gate x_jobs.pause_task';
 COMMENT ON FUNCTION _x_jobs.resume_task(text) IS 'Behind the gate x_jobs.resume_task';
@@ -1828,8 +1833,8 @@ $doc$;
 COMMENT ON FUNCTION x_jobs.unschedule(text) IS
 $doc$Ends a task: no further occurrence fires.
 
-Jobs that were enqueued are left alone, and run. The task's watermark is forgotten; its history stays as long as that of
-other tasks and is seen again when a task of the name is made. Producers end their own tasks, operators any.
+Jobs that were enqueued are left alone, and run. The task's watermark and its history are forgotten with it. Producers end
+their own tasks; operators any, also one that only a scheduler outside knows.
 
 Arguments:
   task - the task; 1 to 255 bytes; required
@@ -1843,7 +1848,7 @@ Errors:
   insufficient_privilege (42501) - the caller is neither producer nor operator
 
 Locking:
-  Deletes the task's rows in _x_jobs.tasks and _x_jobs.task_states; waits for a transaction that is changing or firing
+  Deletes the task's rows in _x_jobs.tasks, _x_jobs.task_states and _x_jobs.task_log; waits for a transaction that is changing or firing
   the task.
 
 Example:
@@ -1983,7 +1988,6 @@ Result:
 
 Errors:
   X_TASK_NOT_FOUND (XJ303) - there is no such task, or it belongs to somebody else
-  X_JOB_PAGE_INVALID (XJ010) - max is over 1000
   X_INVARIANT (XJ001) - task is NULL, empty or too long, or max is NULL or negative
   insufficient_privilege (42501) - the caller is neither producer nor operator
 

@@ -1,4 +1,5 @@
 // x_jobs.cron_explain: a schedule in words, with the rules that apply to it and the next instants.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -230,6 +231,7 @@ void append_date(StringInfo out, const cron::Schedule &schedule) {
     }
 }
 
+// Not the server's own output, whose style is the session's.
 void append_next(StringInfo out, const cron::Schedule &schedule, const NamedZone &named) {
     const auto found = cron::next(schedule, named.zone, clock::now());
     if (!found) {
@@ -238,20 +240,34 @@ void append_next(StringInfo out, const cron::Schedule &schedule, const NamedZone
     }
     const std::int64_t seconds = found->at.micros / USECS_PER_SEC;
     const std::int32_t offset = named.zone.stretch_at(named.zone.data, seconds).offset;
-    const core::Timestamp local = found->at + std::chrono::seconds{offset};
-    const Datum text = DirectFunctionCall1(timestamp_out, TimestampGetDatum(local.micros));
-    appendStringInfo(out, " Next at %s, UTC%c%02d:%02d.", DatumGetCString(text),
+    struct pg_tm local {};
+    fsec_t fraction = 0;
+    timestamp2tm((found->at + std::chrono::seconds{offset}).micros, nullptr, &local, &fraction,
+                 nullptr, nullptr);
+    appendStringInfo(out, " Next at %04d-%02d-%02d %02d:%02d:%02d, UTC%c%02d:%02d.", local.tm_year,
+                     local.tm_mon, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
                      offset < 0 ? '-' : '+', std::abs(offset) / 3600, std::abs(offset) / 60 % 60);
 }
 
+void add_unit(List &list, std::int64_t count, const char *unit) {
+    if (count != 0) {
+        list.add(psprintf("%lld %s%s", static_cast<long long>(count), unit, count == 1 ? "" : "s"));
+    }
+}
+
 void append_interval(StringInfo out, const cron::Schedule &schedule) {
-    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
-    interval->time = schedule.period.count();
-    appendStringInfo(
+    const std::int64_t seconds = schedule.period / std::chrono::seconds{1};
+    const std::array<std::int64_t, 4> parts{seconds / 86400, seconds / 3600 % 24, seconds / 60 % 60,
+                                            seconds % 60};
+    appendStringInfoString(out, "Every ");
+    List list(out, 4 - static_cast<int>(std::count(parts.begin(), parts.end(), 0)), " and ");
+    add_unit(list, parts[0], "day");
+    add_unit(list, parts[1], "hour");
+    add_unit(list, parts[2], "minute");
+    add_unit(list, parts[3], "second");
+    appendStringInfoString(
         out,
-        "Every %s (hours:minutes:seconds), counted from when the task is made; no time zone and no "
-        "change of clocks plays a part.",
-        DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval))));
+        ", counted from when the task is made; no time zone and no change of clocks plays a part.");
 }
 
 // x_jobs.cron_explain(cron, time_zone, day_rule)

@@ -39,6 +39,9 @@ const char *sentence(const cron::Fault &fault) {
                 "@hourly and @every",
                 text);
         case Problem::empty_item:
+            if (!fault.text.empty() && fault.text.front() == '@') {
+                return "An interval is missing after @every";
+            }
             return psprintf("The %s field has an item without a value: %s; values are %d to %d",
                             field, text, range.least, range.most);
         case Problem::no_number:

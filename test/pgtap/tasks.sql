@@ -1,6 +1,6 @@
 -- If these failed, a task would fire what it must not, miss what it owes, or fire an occurrence twice. The turns of the
 -- scheduler are taken here by hand, under a clock that the test sets.
-SELECT plan(108);
+SELECT plan(121);
 
 CREATE FUNCTION pg_temp.at(instant timestamptz) RETURNS void LANGUAGE sql AS $$
     SELECT set_config('x_jobs.test_clock_offset', (extract(epoch FROM instant - clock_timestamp()) * 1000)::text || 'ms', false)
@@ -229,9 +229,13 @@ SELECT throws_ok(format($$SELECT x_jobs.%s$$, verb), 'XJ303', 'the task does not
   FROM unnest(ARRAY['unschedule(''alices'')', 'pause_task(''alices'')', 'resume_task(''alices'')', 'fire_task(''alices'')', 'task_history(''alices'')',
                     'schedule(''alices'', ''1 1 * * *'', entries => ''{"name":"x"}'')', 'unschedule(''nobodys'')']) verb;
 SELECT throws_ok($$SELECT x_jobs.fire('alices', now(), '{}')$$, '42501', NULL, 'C-059 only operators drive tasks from outside');
+SELECT throws_ok($$SELECT x_jobs.schedule('outside', '1 1 * * *', entries => '{"name":"x"}')$$, 'XJ303', NULL, 'C-059 a producer cannot take the name of a scheduler outside, and so break its fence');
 RESET ROLE; SET ROLE task_op;
 SELECT lives_ok($$SELECT x_jobs.pause_task('alices')$$, 'C-059 an operator may pause any task');
 SELECT is((SELECT count(*) FROM x_jobs.tasks WHERE task = 'alices'), 1::bigint, 'C-059 an operator sees every task');
+SELECT cmp_ok((SELECT count(*) FROM x_jobs.task_history('outside')), '>', 0::bigint, 'an operator reads the history of what is driven from outside');
+SELECT lives_ok($$SELECT x_jobs.unschedule('outside')$$, 'and may forget it');
+SELECT throws_ok($$SELECT x_jobs.task_history('outside')$$, 'XJ303', NULL, 'the history of a task goes with the task');
 RESET ROLE; SET ROLE task_none;
 SELECT throws_ok($$SELECT x_jobs.schedule('n', '1 1 * * *', entries => '{"name":"x"}')$$, '42501', NULL, 'C-059 without a grant nothing is scheduled');
 RESET ROLE;
@@ -243,6 +247,13 @@ SELECT throws_ok($$SELECT _x_jobs.task_turn('alices')$$, 'XJ304', NULL, 'C-063 t
 -- Entries that make no sense.
 SELECT throws_ok(format($$SELECT x_jobs.schedule('bad', '* * * * *', entries => %L)$$, entries), 'XJ001', NULL, 'SCHED-1 refused: ' || entries)
   FROM unnest(ARRAY['[]', '5', '[5]', '{"nome":"x"}', '{"name":""}', '{"name":"x","priority":11}', '{"name":"x","tenant_id":"t"}', '{}', '{"name":"x","max_attempts":0}']) entries;
+SELECT throws_ok(format($$SELECT x_jobs.schedule('bad', '* * * * *', entries => %L)$$, entries), 'XJ001', NULL, 'SCHED-1 refused for its kind, at once: ' || entries)
+  FROM unnest(ARRAY['{"name":5}', '{"name":"x","priority":"a"}', '{"name":"x","priority":1.5}', '{"name":"x","tags":"a"}', '{"name":"x","tags":[1]}', '{"name":"x","idempotency_key":""}']) entries;
+SELECT throws_ok($$SELECT x_jobs.record_fire('bad', NULL)$$, 'XJ001', 'invalid value for argument "occurrence"', 'SCHED-19 a fire that is recorded has an occurrence');
+BEGIN READ ONLY;
+SELECT lives_ok($$SELECT * FROM x_jobs.task_history('armed')$$, 'a history can be read in a read-only transaction');
+SELECT lives_ok($$SELECT * FROM x_jobs.tasks$$, 'so can the list of tasks');
+COMMIT;
 SELECT throws_ok($$SELECT x_jobs.schedule('bad', '* * * * *')$$, 'XJ001', NULL, 'SCHED-1 entries are required');
 SELECT throws_ok($$SELECT x_jobs.schedule('bad', '* * * * *', entries => '{"name":"x"}', max_catch_up => 0)$$, 'XJ001', NULL, 'SCHED-1 max_catch_up is at least 1');
 SELECT throws_ok($$SELECT x_jobs.schedule('bad', '* * * * *', entries => '{"name":"x"}', catch_up => 'some')$$, 'XJ001', NULL, 'X-18 catch_up has four values');

@@ -666,6 +666,15 @@ BEGIN
      WHERE s.task = $1;
 END $$;
 
+-- A task whose turn took long is not looked at for a while.
+CREATE FUNCTION _x_jobs.rest_task(task text, millis integer) RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE _x_jobs.task_states s SET next_at = greatest(s.next_at, _x_jobs.clock() + interval '1 ms' * $2)
+     WHERE s.task = $1 AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = $1 AND t.entries_function IS NOT NULL);
+END $$;
+
 -- Bounded by age and by count: the newest rows of each task, of the time that finished jobs are kept.
 CREATE FUNCTION _x_jobs.purge_task_log(bound integer) RETURNS bigint
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -33,6 +33,10 @@ BEGIN
         state := 'error';
         detail := format('The scheduler cannot start, since all %s background workers of the server are in use.', current_setting('max_worker_processes'));
         hint := 'Raise max_worker_processes by one for the launcher of x_jobs and one for each database that uses it, and restart the server.';
+    ELSIF NOT EXISTS (SELECT FROM _x_jobs.workers_of_server() w WHERE w.worker = 'launcher' AND w.pid IS NOT NULL) AND own.state IS NULL THEN
+        state := 'error';
+        detail := 'The launcher is not running, so that no scheduler starts.';
+        hint := 'If it stays so, raise max_worker_processes, of which the launcher takes one, and restart the server.';
     ELSIF own.state IS NULL THEN
         state := 'error';
         detail := format('The launcher has no place for this database; it has %s.', current_setting('x_jobs.max_databases'));

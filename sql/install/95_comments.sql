@@ -412,6 +412,7 @@ COMMENT ON FUNCTION _x_jobs.schedule(text, text, text, jsonb, text, integer, tex
 COMMENT ON FUNCTION _x_jobs.own_task(text) IS 'Answers a task that the caller may touch';
 COMMENT ON FUNCTION _x_jobs.locked_task(text) IS 'Answers a task that the caller may touch, under its lock';
 COMMENT ON FUNCTION _x_jobs.locked_scheduled_task(text) IS 'The same for one that is scheduled here';
+COMMENT ON FUNCTION _x_jobs.rest_task(text, integer) IS 'Puts a task off whose turn took long';
 COMMENT ON FUNCTION _x_jobs.caller_operates() IS 'Whether the caller of the gate is an operator';
 COMMENT ON FUNCTION _x_jobs.jobs_by_hand(x_jobs.new_job[]) IS 'A task''s jobs as a person enqueues them: now, under their own keys';
 COMMENT ON FUNCTION _x_jobs.check_entry_types(jsonb) IS 'Raises unless the values of an entry are of the right kinds';
@@ -1992,7 +1993,7 @@ Errors:
   insufficient_privilege (42501) - the caller is neither producer nor operator
 
 Locking:
-  Locks the task's row in _x_jobs.task_states, and waits for a transaction that is changing or firing the task.
+  Reads only.
 
 Example:
   SELECT x_jobs.schedule('nightly_report', '30 2 * * *', entries => '{"name": "report"}') > now();

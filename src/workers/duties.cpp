@@ -115,6 +115,9 @@ core::Timestamp do_duties(core::Timestamp now) {
     core::Timestamp next = renew_at;
     for (Duty &duty : duties) {
         // A clock that was set back must not leave a duty in a far future.
+        if (is_told_to_end()) {
+            break;
+        }
         if (now >= duty.next || duty.next - now > kLongestRest) {
             do_duty(duty, core::Timestamp{GetCurrentTimestamp()});
         }

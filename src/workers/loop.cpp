@@ -2,7 +2,7 @@
 #include "workers/loop.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <cerrno>
 
 #include "pg/postgres.hpp"
 
@@ -11,15 +11,33 @@ namespace x_jobs::workers {
 namespace {
 
 volatile sig_atomic_t told_to_end = 0;
-volatile sig_atomic_t stepping = 0;
+volatile sig_atomic_t abandoned = 0;
+// How often the timer of a step has fired since.
+volatile sig_atomic_t waited = 0;
 
-// The server's own handler makes an error of the next interrupt; an idle worker ends by itself and
-// says nothing.
-void on_terminate(int signal) {
+constexpr int kTimerMillis = 1'000;
+constexpr int kPatience = 3;
+
+TimeoutId step_timer;
+
+// Not the server's own handler, which interrupts at once: an idle worker ends by itself and says
+// nothing, a busy one when its step has ended.
+void on_terminate(int) {
+    const int error = errno;
     told_to_end = 1;
-    if (stepping != 0) {
-        die(signal);
-    } else {
+    SetLatch(MyLatch);
+    errno = error;
+}
+
+void on_timer() {
+    if (told_to_end == 0) {
+        return;
+    }
+    waited = waited + 1;
+    if (waited >= kPatience) {
+        abandoned = 1;
+        ProcDiePending = true;
+        InterruptPending = true;
         SetLatch(MyLatch);
     }
 }
@@ -52,12 +70,21 @@ void begin_worker() {
     BackgroundWorkerUnblockSignals();
 }
 
+void begin_steps() {
+    step_timer = RegisterTimeout(USER_TIMEOUT, on_timer);
+}
+
 void begin_step() {
-    stepping = 1;
+    enable_timeout_every(
+        step_timer, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kTimerMillis), kTimerMillis);
 }
 
 void end_step() {
-    stepping = 0;
+    disable_timeout(step_timer, false);
+}
+
+bool is_abandoned() {
+    return abandoned != 0;
 }
 
 void nap(core::Duration span) {

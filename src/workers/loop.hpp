@@ -14,11 +14,12 @@ BackgroundWorker describe_worker(const char *kind, const char *function);
 // is being done.
 void begin_worker();
 
-// Between the two a termination interrupts what is being done, instead of waiting for its end.
+// Called once the worker is connected, since the server's timers are made then.
+void begin_steps();
 void begin_step();
 void end_step();
 
-// Runs a step that a termination may interrupt.
+// Runs a step: what takes too long once a termination has come is given up.
 template <typename Body>
 void step(Body body) {
     begin_step();
@@ -31,6 +32,8 @@ void nap(core::Duration span);
 
 // Asked to end, by whoever terminates backends.
 bool is_told_to_end();
+// A step was given up because it did not end in time.
+bool is_abandoned();
 // The configuration was reloaded since the last question.
 bool is_reloaded();
 

@@ -12,6 +12,7 @@
 #include "workers/duties.hpp"
 #include "workers/loop.hpp"
 #include "workers/notifying.hpp"
+#include "workers/session.hpp"
 #include "workers/statement.hpp"
 #include "workers/turns.hpp"
 
@@ -37,6 +38,10 @@ constexpr core::Duration kRest = std::chrono::seconds{1};
 core::Duration rest = kRest;
 
 void leave(int, Datum) {
+    if (is_abandoned()) {
+        ereport(LOG, errmsg("x_jobs jobs.scheduler.drain-abandoned: the round did not end in time"),
+                errdetail("The leader lease is not given back, and lapses by itself."));
+    }
     fleet::locked(LW_EXCLUSIVE, [](shmem::Fleet &fleet) {
         if (DatabaseSlot *slot = fleet::slot_of(own_database);
             slot != nullptr && slot->pid == MyProcPid) {
@@ -212,9 +217,8 @@ void x_jobs_scheduler_main(Datum argument) {
         proc_exit(0);
     }
     BackgroundWorkerInitializeConnectionByOid(own_database, InvalidOid, 0);
-    SetConfigOption("application_name", MyBgworkerEntry->bgw_name, PGC_USERSET, PGC_S_SESSION);
-    // Nothing that a worker does may wait for long.
-    SetConfigOption("lock_timeout", "2s", PGC_USERSET, PGC_S_SESSION);
+    set_up_session();
+    begin_steps();
     look_around();
     show_running();
     run();

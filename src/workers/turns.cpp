@@ -2,16 +2,24 @@
 // failure is its own.
 #include "workers/turns.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "clock/clock.hpp"
 #include "pg/array.hpp"
 #include "pg/attempt.hpp"
 #include "pg/text.hpp"
 #include "settings/settings.hpp"
 #include "workers/loop.hpp"
+#include "workers/session.hpp"
 #include "workers/statement.hpp"
 
 namespace x_jobs::workers {
 
 namespace {
+
+// How long a task is left alone whose lock somebody else holds.
+constexpr core::Duration kHeld = std::chrono::milliseconds{250};
 
 struct DueTask {
     const char *name;
@@ -65,11 +73,49 @@ bool take_turn(const DueTask &task) {
                       });
         disable_timeout(STATEMENT_TIMEOUT, false);
     });
+    reset_session();
     if (failure) {
         record_failure(task, *failure);
         return false;
     }
     return more;
+}
+
+// One slow function must not take the time of all tasks: a turn that took long is followed by a
+// rest.
+constexpr core::Duration kLong = std::chrono::seconds{1};
+constexpr int kRestPerWork = 20;
+constexpr core::Duration kLongestRest = std::chrono::minutes{1};
+
+void let_rest(const DueTask &task, core::Duration took) {
+    const auto millis = std::min(took * kRestPerWork, kLongestRest) / std::chrono::milliseconds{1};
+    const auto failure = pg::attempt("putting off a slow task", [&] {
+        const std::array arguments{text_argument(task.name),
+                                   number_argument(static_cast<std::int32_t>(millis))};
+        run_statement("SELECT _x_jobs.rest_task($1, $2)", arguments, [](HeapTuple, TupleDesc) {});
+    });
+    if (failure) {
+        log_failure("cannot put a slow task off", *failure);
+    }
+}
+
+// As many turns as the task may have in a round; whether any of them dealt with something.
+bool take_turns_of(const DueTask &task) {
+    bool progressed = false;
+    for (int turn = 0; turn < task.max_catch_up && !is_told_to_end(); ++turn) {
+        const core::Timestamp begun{GetCurrentTimestamp()};
+        const bool more = take_turn(task);
+        const core::Duration took = core::Timestamp{GetCurrentTimestamp()} - begun;
+        progressed = progressed || more;
+        if (took >= kLong) {
+            let_rest(task, took);
+            break;
+        }
+        if (!more) {
+            break;
+        }
+    }
+    return progressed;
 }
 
 }  // namespace
@@ -83,12 +129,9 @@ core::Timestamp take_turns() {
         log_failure("cannot look for tasks that are due", *failure);
         return next;
     }
+    bool progressed = false;
     for (const DueTask &task : due) {
-        for (int turn = 0; turn < task.max_catch_up && !is_told_to_end(); ++turn) {
-            if (!take_turn(task)) {
-                break;
-            }
-        }
+        progressed = take_turns_of(task) || progressed;
     }
     failure = pg::attempt("looking for the next task", [&] {
         run_statement(
@@ -96,7 +139,8 @@ core::Timestamp take_turns() {
                 next = column<core::Timestamp>(tuple, descriptor, 1).value_or(core::kNever);
             });
     });
-    return next;
+    // What is due but held by somebody else is not asked for without pause.
+    return progressed ? next : std::max(next, clock::now() + kHeld);
 }
 
 }  // namespace x_jobs::workers

@@ -1,6 +1,6 @@
 -- If this failed, a client could not tell from an error what went wrong or what to do, or would find its keys and
 -- payloads in somebody's log.
-SELECT plan(157);
+SELECT plan(210);
 
 -- The codes of this build: a code is never used again and never changes its SQLSTATE.
 CREATE TEMP TABLE known (name text PRIMARY KEY, sqlstate text);
@@ -11,7 +11,9 @@ INSERT INTO known VALUES
         ('X_JOB_NOT_PROMOTABLE', 'XJ009'),
     ('X_JOB_PAGE_INVALID', 'XJ010'), ('X_JOB_ROW_STATUS_UNKNOWN', 'XJ011'), ('X_JOB_CLAIM_QUEUES_EMPTY', 'XJ101'),
         ('X_JOB_LEASE_LOST', 'XJ102'),
-    ('X_WAIT_IN_TRANSACTION', 'XJ103'), ('X_NOT_INSTALLED', 'XJ901'), ('X_VERSION_MISMATCH', 'XJ902');
+    ('X_WAIT_IN_TRANSACTION', 'XJ103'), ('X_CRON_INVALID', 'XJ301'), ('X_TIMEZONE_INVALID', 'XJ302'), ('X_TASK_NOT_FOUND', 'XJ303'),
+        ('X_TASK_OWNER_INVALID', 'XJ304'),
+    ('X_NOT_INSTALLED', 'XJ901'), ('X_VERSION_MISMATCH', 'XJ902');
 
 -- The table of errors.
 SELECT set_eq('SELECT name, sqlstate FROM _x_jobs.error_catalog()', 'SELECT name, sqlstate FROM known',
@@ -58,6 +60,10 @@ SELECT id AS done FROM x_jobs.enqueue('job.live2', '{"password": "SECRET-payload
 SELECT x_jobs.ack(:'done', 'SECRET-worker', claim) FROM x_jobs.claim(ARRAY['done'], 'SECRET-worker') \gset
 SELECT id AS again FROM x_jobs.enqueue('job.live2', '{"password": "SECRET-payload"}', 'SECRET-key', 'again') \gset
 SELECT x_jobs.new_id() AS unknown \gset
+SELECT x_jobs.schedule('SECRET-task', '0 0 * * *', entries => '{"name": "SECRET-name"}') AS armed \gset
+CREATE FUNCTION public.regress_x_jobs_nameless(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE sql AS $$
+    SELECT (jsonb_populate_record(NULL::x_jobs.new_job, '{"input": "SECRET", "idempotency_key": "SECRET-key"}')).* $$;
+SELECT x_jobs.schedule('nameless', '0 0 * * *', entries_function => 'public.regress_x_jobs_nameless(timestamptz)') AS armed \gset
 
 -- Every function of the surface with every code that it can raise; for X_INVARIANT also the argument that is at fault.
 CREATE TEMP TABLE cause (place serial, routine text, name text, argument text, statement text);
@@ -233,6 +239,76 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('revoke_operator', 'X_INVARIANT', 'role', $$SELECT x_jobs.revoke_operator(NULL)$$);
 INSERT INTO cause (routine, name, argument, statement) VALUES
     ('guard', 'X_JOB_LEASE_LOST', NULL, format($$SELECT x_jobs.guard(%L, 'SECRET-worker', %s)$$, :'taken', :claim + 1));
+INSERT INTO cause (routine, name, argument, statement) VALUES
+    ('cron_next', 'X_CRON_INVALID', NULL, $$SELECT x_jobs.cron_next('60 * * * *')$$),
+    ('cron_next', 'X_CRON_INVALID', NULL, $$SELECT x_jobs.cron_next('@every 1 month')$$),
+    ('cron_next', 'X_TIMEZONE_INVALID', NULL, $$SELECT x_jobs.cron_next('* * * * *', 'SECRET/Zone')$$),
+    ('cron_next', 'X_TIMEZONE_INVALID', NULL, $$SELECT x_jobs.cron_next('* * * * *', NULL)$$),
+    ('cron_next', 'X_INVARIANT', 'cron', $$SELECT x_jobs.cron_next(NULL)$$),
+    ('cron_next', 'X_INVARIANT', 'after', $$SELECT x_jobs.cron_next('* * * * *', after => 'infinity')$$),
+    ('cron_next', 'X_INVARIANT', 'n', $$SELECT x_jobs.cron_next('* * * * *', n => 10001)$$),
+    ('cron_next', 'X_INVARIANT', 'day_rule', $$SELECT x_jobs.cron_next('* * * * *', day_rule => 'SECRET')$$),
+    ('cron_explain', 'X_CRON_INVALID', NULL, $$SELECT x_jobs.cron_explain('0 0 30 2 *')$$),
+    ('cron_explain', 'X_TIMEZONE_INVALID', NULL, $$SELECT x_jobs.cron_explain('* * * * *', 'SECRET+5')$$),
+    ('cron_explain', 'X_INVARIANT', 'cron', $$SELECT x_jobs.cron_explain(NULL)$$),
+    ('cron_explain', 'X_INVARIANT', 'day_rule', $$SELECT x_jobs.cron_explain('* * * * *', day_rule => NULL)$$),
+    ('schedule', 'X_CRON_INVALID', NULL, $$SELECT x_jobs.schedule('SECRET', '* * *', entries => '{"name": "SECRET"}')$$),
+    ('schedule', 'X_TIMEZONE_INVALID', NULL,
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', 'SECRET/Zone', '{"name": "SECRET"}')$$),
+    ('schedule', 'X_TASK_NOT_FOUND', NULL,
+     $$CREATE ROLE regress_x_jobs_stranger; SELECT x_jobs.grant_producer('regress_x_jobs_stranger');
+       SET LOCAL ROLE regress_x_jobs_stranger; SELECT x_jobs.schedule('SECRET-task', '* * * * *', entries => '{"name": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'task', $$SELECT x_jobs.schedule(NULL, '* * * * *', entries => '{"name": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'task',
+     $$SELECT x_jobs.schedule('SECRET' || repeat('t', 255), '* * * * *', entries => '{"name": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'cron', $$SELECT x_jobs.schedule('SECRET', NULL, entries => '{"name": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'entries', $$SELECT x_jobs.schedule('SECRET', '* * * * *')$$),
+    ('schedule', 'X_INVARIANT', 'entries', $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"SECRET": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'name', $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"input": "SECRET"}')$$),
+    ('schedule', 'X_INVARIANT', 'priority',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"name": "SECRET", "priority": 10}')$$),
+    ('schedule', 'X_INVARIANT', 'catch_up',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"name": "SECRET"}', catch_up => 'SECRET')$$),
+    ('schedule', 'X_INVARIANT', 'max_catch_up',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"name": "SECRET"}', max_catch_up => 0)$$),
+    ('schedule', 'X_INVARIANT', 'overlap',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"name": "SECRET"}', overlap => NULL)$$),
+    ('schedule', 'X_INVARIANT', 'day_rule',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries => '{"name": "SECRET"}', day_rule => 'SECRET')$$),
+    ('schedule', 'X_INVARIANT', 'entries_function',
+     $$SELECT x_jobs.schedule('SECRET', '* * * * *', entries_function => 'pg_catalog.now()')$$),
+    ('unschedule', 'X_TASK_NOT_FOUND', NULL, $$SELECT x_jobs.unschedule('SECRET')$$),
+    ('unschedule', 'X_INVARIANT', 'task', $$SELECT x_jobs.unschedule(NULL)$$),
+    ('pause_task', 'X_TASK_NOT_FOUND', NULL, $$SELECT x_jobs.pause_task('SECRET', 'SECRET-reason')$$),
+    ('pause_task', 'X_INVARIANT', 'task', $$SELECT x_jobs.pause_task('', 'SECRET-reason')$$),
+    ('resume_task', 'X_TASK_NOT_FOUND', NULL, $$SELECT x_jobs.resume_task('SECRET')$$),
+    ('resume_task', 'X_INVARIANT', 'task', $$SELECT x_jobs.resume_task('SECRET' || repeat('t', 255))$$),
+    ('fire_task', 'X_TASK_NOT_FOUND', NULL, $$SELECT x_jobs.fire_task('SECRET')$$),
+    ('fire_task', 'X_TASK_OWNER_INVALID', NULL,
+     $$CREATE ROLE regress_x_jobs_stranger; UPDATE _x_jobs.tasks SET owner = 'regress_x_jobs_stranger';
+       SELECT x_jobs.fire_task('SECRET-task')$$),
+    ('fire_task', 'X_TASK_OWNER_INVALID', NULL,
+     $$UPDATE _x_jobs.tasks SET owner = 4294967295::oid::regrole; SELECT x_jobs.fire_task('SECRET-task')$$),
+    ('fire_task', 'X_INVARIANT', 'task', $$SELECT x_jobs.fire_task(NULL)$$),
+    ('fire_task', 'X_INVARIANT', 'name', $$SELECT x_jobs.fire_task('nameless')$$),
+    ('task_history', 'X_TASK_NOT_FOUND', NULL, $$SELECT x_jobs.task_history('SECRET')$$),
+    ('task_history', 'X_INVARIANT', 'task', $$SELECT x_jobs.task_history('')$$),
+    ('task_history', 'X_INVARIANT', 'max', $$SELECT x_jobs.task_history('SECRET-task', -1)$$),
+    ('task_history', 'X_INVARIANT', 'max', $$SELECT x_jobs.task_history('SECRET-task', 1001)$$),
+    ('fire', 'X_INVARIANT', 'task', $$SELECT x_jobs.fire(NULL, now(), '{}')$$),
+    ('fire', 'X_INVARIANT', 'occurrence', $$SELECT x_jobs.fire('SECRET', 'infinity', '{}')$$),
+    ('fire', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.fire('SECRET', now(), NULL)$$),
+    ('fire', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.fire('SECRET', now(), ARRAY[NULL]::x_jobs.new_job[])$$),
+    ('fire', 'X_INVARIANT', 'landing', $$SELECT x_jobs.fire('SECRET', now(), '{}', '-infinity')$$),
+    ('fire', 'X_INVARIANT', 'name',
+     $$SELECT x_jobs.fire('SECRET', now(), ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"input": "SECRET"}')])$$),
+    ('fire', 'X_INVARIANT', 'idempotency_key',
+     $$SELECT x_jobs.fire('SECRET', now(), ARRAY[jsonb_populate_record(NULL::x_jobs.new_job,
+                             jsonb_build_object('name', 'SECRET', 'idempotency_key', repeat('k', 1024)))])$$),
+    ('watermark_mark', 'X_INVARIANT', 'task', $$SELECT x_jobs.watermark_mark(NULL, now())$$),
+    ('watermark_mark', 'X_INVARIANT', 'instant', $$SELECT x_jobs.watermark_mark('SECRET', NULL)$$),
+    ('record_fire', 'X_INVARIANT', 'task', $$SELECT x_jobs.record_fire('', now())$$),
+    ('record_fire', 'X_INVARIANT', 'occurrence', $$SELECT x_jobs.record_fire('SECRET', '10000-01-01 00:00:00+00')$$);
 UPDATE cause SET statement = replace(replace(replace(replace(replace(statement, 'TAKEN', :'taken'), 'DONE', :'done'), 'LIVE',
                         :'live'), 'UNKNOWN', :'unknown'), 'CLAIM', :'claim');
 
@@ -250,7 +326,8 @@ SELECT is(concat_ws(' | ', r.sqlstate, CASE WHEN r.message !~ '^[a-z]' OR r.mess
 -- The list is complete.
 CREATE TEMP TABLE silent (routine text);
 INSERT INTO silent VALUES ('new_id'), ('version'), ('stats'), ('paused'), ('maintain'), ('attempts'), ('worker_forget'),
-    ('counters'), ('counter_totals'), ('workers');
+    ('counters'), ('counter_totals'), ('workers'), ('task_list'), ('task_fires'), ('watermark_get'), ('background_workers'),
+    ('health');
 SELECT is_empty($$SELECT CASE WHEN proname = 'enqueue_many' AND pronargs = 1 THEN 'enqueue_many(new_job[])' ELSE proname::text END
                 FROM pg_proc WHERE pronamespace = 'x_jobs'::regnamespace
                   EXCEPT (SELECT routine FROM cause UNION SELECT routine FROM silent)$$,

@@ -1,6 +1,6 @@
 -- If this failed, finished jobs would be kept for ever or purged too soon, or a count would be lost or doubled on its
 -- way into the counters.
-SELECT plan(68);
+SELECT plan(91);
 
 -- A job called and queued as named, enqueued and claimed by worker w.
 CREATE FUNCTION pg_temp.held(named text) RETURNS x_jobs.claimed_job LANGUAGE sql AS $$
@@ -45,7 +45,8 @@ CREATE FUNCTION pg_temp.everything() RETURNS text LANGUAGE sql AS $$
                       (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.queue_totals AS t),
                           (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.tally AS t),
                       (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.attempts AS t),
-                          (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.workers AS t)))
+                          (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.workers AS t),
+                      (SELECT string_agg(t::text, '|' ORDER BY t::text) FROM _x_jobs.task_log AS t)))
 $$;
 
 -- The ring is laid out by whoever needs it first.
@@ -62,7 +63,8 @@ SELECT is(pg_temp.maintained(), 'lay_out_ring 32', 'X-16 so does maintain()');
 SELECT is(pg_temp.ring_fault(), '', 'X-16 in the same way');
 SELECT is(pg_temp.maintained(), 'nothing', 'X-16 a second call finds nothing to do');
 SELECT is(ARRAY(SELECT task FROM x_jobs.maintain()), ARRAY['lay_out_ring', 'advance_ring', 'roll_up', 'roll_up_tiers',
-                        'purge_kept', 'purge_attempts', 'expire_waiting', 'forget_lapsed_workers', 'forget_dropped_roles'],
+                        'purge_kept', 'purge_attempts', 'expire_waiting', 'bury_lapsed', 'purge_task_log', 'forget_lapsed_workers',
+                        'forget_dropped_roles'],
     'X-16 maintain answers one row for each task');
 SELECT is((SELECT count(*) FROM pg_inherits WHERE inhparent = '_x_jobs.history'::regclass), 33::bigint,
           'X-16 the ring has 32 leaves and one that is kept');
@@ -244,6 +246,76 @@ SET x_jobs.test_clock_offset = '1min';
 SELECT alike(pg_temp.maintained(), '%forget_lapsed_workers 1%', 'X-16 upkeep forgets a worker whose announcement has lapsed');
 SELECT is((SELECT string_agg(worker_id, ' ') FROM _x_jobs.workers), 'long-lived', 'X-16 and no other');
 RESET x_jobs.test_clock_offset;
+
+-- Jobs whose worker died on their final attempt, where no claim comes by.
+CREATE FUNCTION pg_temp.lapsing(named text, attempts integer, lease interval DEFAULT '1 min') RETURNS uuid LANGUAGE sql AS $$
+    SELECT x_jobs.enqueue(named, idempotency_key => 'key', queue => named, max_attempts => attempts);
+    SELECT id FROM x_jobs.claim(ARRAY[named], 'died', 1, lease)
+$$;
+-- How often a job of this name was counted as dead or failed, in tallies and counters.
+CREATE FUNCTION pg_temp.ended_badly(named text) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', COALESCE((SELECT sum(dead) FROM _x_jobs.counters WHERE name = named), 0)
+                          + (SELECT count(*) FROM _x_jobs.tally WHERE name = named AND outcome = 'x'),
+                          COALESCE((SELECT sum(failed) FROM _x_jobs.counters WHERE name = named), 0)
+                          + (SELECT count(*) FROM _x_jobs.tally WHERE name = named AND outcome = 'f'))
+$$;
+SELECT pg_temp.lapsing('final', 1) AS final, pg_temp.lapsing('quiet', 1) AS quiet, pg_temp.lapsing('attempts_left', 2) AS attempts_left,
+    pg_temp.lapsing('alive', 1, '1 h') AS alive, pg_temp.lapsing('halted', 1) AS halted \gset
+UPDATE _x_jobs.jobs SET dead_letters = false WHERE id = :'quiet';
+SELECT x_jobs.pause_queue('halted') \g /dev/null
+SET x_jobs.test_clock_offset = '50s';
+SELECT unalike(pg_temp.maintained(), '%bury_lapsed%', 'X-14 BURY-1 while leases hold upkeep buries nothing');
+SET x_jobs.test_clock_offset = '2min';
+SELECT alike(pg_temp.maintained(), '%bury_lapsed 2%', 'X-14 BURY-1 upkeep ends the lapsed jobs of a final attempt, without a claim');
+SELECT is(state || ' ' || attempt || ' ' || last_error, 'dead 1 the lease lapsed on the final attempt',
+          'X-14 BURY-1 BURY-3 the job is in the history, dead, with the reason') FROM x_jobs.job(:'final');
+SELECT is(state, 'failed', 'BURY-2 one that does not dead-letter is failed') FROM x_jobs.job(:'quiet');
+SELECT is(pg_temp.ended_badly('final') || ', ' || pg_temp.ended_badly('quiet'), '1 0, 0 1', 'BURY-5 each is counted once');
+SELECT is((SELECT array_agg(outcome || ': ' || error) FROM x_jobs.attempts(:'final')),
+          (SELECT array_agg(outcome || ': the lease lapsed on the final attempt') FROM x_jobs.attempts(:'final')),
+          'BURY-5 and its attempt is on record');
+SELECT is(state, 'running', 'BURY-8 a lapsed job with an attempt left is none of upkeep''s business') FROM x_jobs.job(:'attempts_left');
+SELECT is(state, 'running', 'BURY-1 nor is one whose lease holds') FROM x_jobs.job(:'alive');
+SELECT is(state, 'running', 'CLAIM-13 one of a paused queue is not buried while the pause lasts') FROM x_jobs.job(:'halted');
+SELECT unalike(pg_temp.maintained(), '%bury_lapsed%', 'X-14 a further call buries none');
+SELECT is((SELECT deduped FROM x_jobs.enqueue('final', idempotency_key => 'key', queue => 'final')), false,
+          'BURY-13 the key of a buried job is free');
+SELECT is((SELECT array_agg(id) FROM x_jobs.claim(ARRAY['attempts_left'], 'w')), ARRAY[:'attempts_left']::uuid[],
+          'BURY-8 the one with an attempt left is handed out again');
+SELECT x_jobs.resume_queue('halted') \g /dev/null
+SELECT alike(pg_temp.maintained(), '%bury_lapsed 1%', 'CLAIM-13 after the pause upkeep buries it');
+SELECT is(state, 'dead', 'CLAIM-13 (dead)') FROM x_jobs.job(:'halted');
+RESET x_jobs.test_clock_offset;
+
+-- What became of the occurrences of tasks is told for as long as finished jobs are kept.
+SELECT (x_jobs.fire('logged', now(), '{}')).fired \g /dev/null
+SET x_jobs.test_clock_offset = '13d';
+SELECT (x_jobs.fire('logged', _x_jobs.clock(), '{}')).fired \g /dev/null
+SELECT unalike(pg_temp.maintained(), '%purge_task_log%', 'X-16 the history of tasks is kept for 14 days');
+SET x_jobs.test_clock_offset = '15d';
+SELECT alike(pg_temp.maintained(), '%purge_task_log 1%', 'X-16 and purged after them');
+SELECT is((SELECT array_agg(decided_at < _x_jobs.clock() - interval '3 days') FROM x_jobs.task_history('logged')), ARRAY[false],
+          'X-16 the older of two rows, and no other');
+RESET x_jobs.test_clock_offset;
+SET x_jobs.retention = '1h';
+SELECT (x_jobs.fire('brief', now(), '{}')).fired \g /dev/null
+SET x_jobs.test_clock_offset = '2h';
+SELECT alike(pg_temp.maintained(), '%purge_task_log 1%', 'X-16 a shorter retention purges sooner');
+RESET x_jobs.test_clock_offset;
+RESET x_jobs.retention;
+DELETE FROM _x_jobs.task_log;
+INSERT INTO _x_jobs.task_log (task, occurrence, upto, outcome, slots, decided_at)
+     SELECT t.task, now() - n * interval '1 s', now() - n * interval '1 s', 'fired', 1, now()
+       FROM (VALUES ('busy', 10005), ('full', 10000), ('calm', 3)) AS t (task, rows), generate_series(1, t.rows) AS n;
+SELECT is(_x_jobs.purge_task_log(2), 2::bigint, 'X-16 in bounded batches');
+SELECT alike(pg_temp.maintained(), '%purge_task_log 3%', 'X-16 of more than 10,000 rows of a task the oldest are purged');
+SELECT is((SELECT string_agg(task || ' ' || rows || ' ' || least, ', ' ORDER BY task COLLATE "C")
+             FROM (SELECT task, count(*) AS rows, round(extract(epoch FROM now() - min(occurrence)) / 1000) AS least
+                     FROM _x_jobs.task_log GROUP BY task) AS t), 'busy 10000 10, calm 3 0, full 10000 10',
+          'X-16 the newest stay, and what other tasks did');
+SELECT is((SELECT count(*) FROM _x_jobs.task_log WHERE occurrence < (SELECT min(occurrence) FROM _x_jobs.task_log WHERE task = 'full')),
+          0::bigint, 'X-16 (none older than the 10,000th)');
+SELECT unalike(pg_temp.maintained(), '%purge_task_log%', 'X-16 a further call finds nothing');
 
 -- The roll-up over several turns of the three tallies, with settles in between and in different minutes.
 CREATE TEMP TABLE sums (round integer, counted bigint, settled bigint);

@@ -1,5 +1,5 @@
 -- If this failed, somebody could make, take, end or see jobs without having been given the right to.
-SELECT plan(490);
+SELECT plan(626);
 
 -- Roles are shared by all databases of the server: these are made here and dropped at the end.
 DO $$
@@ -47,6 +47,11 @@ SELECT x_jobs.grant_worker('regress_x_jobs_worker_one', ARRAY['mine']) \g /dev/n
 SELECT x_jobs.grant_worker('regress_x_jobs_worker_all') \g /dev/null
 SELECT x_jobs.grant_operator('regress_x_jobs_operator') \g /dev/null
 
+-- A task of the producer, which the operator may touch too.
+SET ROLE regress_x_jobs_producer;
+SELECT x_jobs.schedule('owned', '0 0 * * *', entries => '{"name": "n"}') \g /dev/null
+RESET ROLE;
+
 -- The matrix: every routine of the schema, a call of it, what the call gets where it is allowed, and to whom it is.
 CREATE TEMP TABLE matrix (place serial, routine text, statement text, outcome text, producer boolean, worker_one boolean,
                         worker_all boolean, operator boolean);
@@ -87,6 +92,22 @@ INSERT INTO matrix (routine, statement, outcome, producer, worker_one, worker_al
     ('leader', $$SELECT x_jobs.leader()$$, 'done', false, false, false, true),
     ('leader_acquire', $$SELECT x_jobs.leader_acquire(holder => 'h')$$, 'done', false, false, false, true),
     ('leader_release', $$SELECT x_jobs.leader_release('scheduler', 'h')$$, 'done', false, false, false, true),
+    ('schedule', $$SELECT x_jobs.schedule('owned', '0 1 * * *', entries => '{"name": "n"}')$$, 'done', true, false, false, true),
+    ('unschedule', $$SELECT x_jobs.unschedule('owned')$$, 'done', true, false, false, true),
+    ('pause_task', $$SELECT x_jobs.pause_task('owned')$$, 'done', true, false, false, true),
+    ('resume_task', $$SELECT x_jobs.resume_task('owned')$$, 'done', true, false, false, true),
+    ('fire_task', $$SELECT x_jobs.fire_task('owned')$$, 'done', true, false, false, true),
+    ('task_list', $$SELECT x_jobs.task_list()$$, 'done', true, false, false, true),
+    ('task_history', $$SELECT x_jobs.task_history('owned')$$, 'done', true, false, false, true),
+    ('cron_next', $$SELECT x_jobs.cron_next('* * * * *')$$, 'done', true, false, false, true),
+    ('cron_explain', $$SELECT x_jobs.cron_explain('* * * * *')$$, 'done', true, false, false, true),
+    ('task_fires', $$SELECT x_jobs.task_fires()$$, 'done', false, false, false, true),
+    ('fire', $$SELECT x_jobs.fire('outside', now(), '{}')$$, 'done', false, false, false, true),
+    ('watermark_get', $$SELECT x_jobs.watermark_get('owned')$$, 'done', false, false, false, true),
+    ('watermark_mark', $$SELECT x_jobs.watermark_mark('owned', now())$$, 'done', false, false, false, true),
+    ('record_fire', $$SELECT x_jobs.record_fire('owned', now())$$, 'done', false, false, false, true),
+    ('background_workers', $$SELECT x_jobs.background_workers()$$, 'done', false, false, false, true),
+    ('health', $$SELECT x_jobs.health()$$, 'done', false, false, false, true),
     ('maintain', $$SELECT x_jobs.maintain()$$, 'done', false, false, false, true),
     ('version', $$SELECT x_jobs.version()$$, 'done', true, true, true, true),
     ('grant_producer', $$SELECT x_jobs.grant_producer('regress_x_jobs_nobody')$$, NULL, false, false, false, false),
@@ -127,13 +148,15 @@ SELECT is_empty($$SELECT called FROM five WHERE has_schema_privilege('regress_x_
                 'C-061 none of the five may create anything in x_jobs');
 SELECT is_empty($$SELECT called, c.oid::regclass FROM five, pg_class AS c
                 WHERE c.relnamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm')
-                   AND c.oid <> 'x_jobs.all_jobs'::regclass AND has_table_privilege('regress_x_jobs_' || called, c.oid,
-                                           'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')$$,
-                'C-063 none of the five has any right on any table');
+                   AND has_table_privilege('regress_x_jobs_' || called, c.oid,
+                                           CASE WHEN c.relname IN ('all_jobs', 'tasks') AND c.relkind = 'v' THEN '' ELSE 'SELECT, ' END
+                                           || 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')$$,
+                'C-063 none of the five has any right on any table, nor more than SELECT on the two views');
 SELECT is_empty($$SELECT called, c.oid::regclass FROM five, pg_class AS c
                 WHERE c.relnamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace) AND c.relkind IN ('r', 'p', 'v', 'm')
-                   AND c.oid <> 'x_jobs.all_jobs'::regclass AND has_any_column_privilege('regress_x_jobs_' || called, c.oid,
-                                           'SELECT, INSERT, UPDATE, REFERENCES')$$,
+                   AND has_any_column_privilege('regress_x_jobs_' || called, c.oid,
+                                           CASE WHEN c.relname IN ('all_jobs', 'tasks') AND c.relkind = 'v' THEN '' ELSE 'SELECT, ' END
+                                           || 'INSERT, UPDATE, REFERENCES')$$,
                 'C-063 nor on any column');
 SELECT is_empty($$SELECT called, p.oid::regprocedure FROM five, pg_proc AS p WHERE p.pronamespace = '_x_jobs'::regnamespace
                 AND has_function_privilege('regress_x_jobs_' || called, p.oid, 'EXECUTE')$$,
@@ -141,11 +164,16 @@ SELECT is_empty($$SELECT called, p.oid::regprocedure FROM five, pg_proc AS p WHE
 SELECT is(pg_temp.tried(called, statement), '42501', format('C-063 %s: %s', called, statement))
   FROM five, unnest(ARRAY['SELECT * FROM _x_jobs.jobs',
                           'INSERT INTO _x_jobs.grants (role, capability) VALUES (CURRENT_USER::regrole, ''operator'')',
-      'SELECT _x_jobs.job(NULL)']) AS statement ORDER BY called, statement;
+      'SELECT _x_jobs.job(NULL)', 'SELECT _x_jobs.task_turn(''owned'')',
+                          'UPDATE _x_jobs.tasks SET owner = ''postgres''']) AS statement ORDER BY called, statement;
 SELECT is(pg_temp.tried(called, 'SELECT count(*) FROM x_jobs.all_jobs'), CASE called WHEN 'operator' THEN 'done' ELSE '42501' END,
           'C-059 the view all_jobs is the operator''s: ' || called) FROM five ORDER BY called;
-SELECT is(pg_temp.tried('operator', statement), '55000', 'C-063 not even an operator can write through it: ' || statement)
-  FROM unnest(ARRAY['UPDATE x_jobs.all_jobs SET state = ''done''', 'DELETE FROM x_jobs.all_jobs']) AS statement;
+SELECT is(pg_temp.tried(called, 'SELECT count(*) FROM x_jobs.tasks'), CASE WHEN called IN ('producer', 'operator') THEN 'done'
+                                                                      ELSE '42501' END,
+          'C-059 the view tasks is for producers and operators: ' || called) FROM five ORDER BY called;
+SELECT is(pg_temp.tried('operator', statement), '55000', 'C-063 not even an operator can write through them: ' || statement)
+  FROM unnest(ARRAY['UPDATE x_jobs.all_jobs SET state = ''done''', 'DELETE FROM x_jobs.all_jobs',
+                    'UPDATE x_jobs.tasks SET owner = ''postgres''', 'DELETE FROM x_jobs.tasks']) AS statement;
 SELECT is_empty($$SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace)
                    AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) AS granted WHERE granted.grantee = 0))$$,
                        'C-061 PUBLIC may execute no function');
@@ -244,9 +272,11 @@ SELECT is(concat_ws(' ', pg_temp.tried('bob', $$SELECT x_jobs.enqueue('n', dedup
           'done 42501 done done', 'C-059 one capability is taken, the others stay, what they share stays too');
 SELECT x_jobs.revoke_operator('regress_x_jobs_bob') \g /dev/null
 SELECT is(concat_ws(' ', pg_temp.tried('bob', $$SELECT x_jobs.enqueue('n', dedupe => false)$$),
-                    pg_temp.tried('bob', 'SELECT count(*) FROM x_jobs.all_jobs'), pg_temp.tried('bob', 'SELECT x_jobs.version()')),
-    'done 42501 done', 'C-059 the view goes with the operator''s right');
+                    pg_temp.tried('bob', 'SELECT count(*) FROM x_jobs.all_jobs'), pg_temp.tried('bob', 'SELECT x_jobs.version()'),
+    pg_temp.tried('bob', 'SELECT count(*) FROM x_jobs.tasks')),
+    'done 42501 done done', 'C-059 the view all_jobs goes with the operator''s right, tasks stays with the producer''s');
 SELECT x_jobs.revoke_producer('regress_x_jobs_bob') \g /dev/null
+SELECT is(pg_temp.tried('bob', 'SELECT count(*) FROM x_jobs.tasks'), '42501', 'C-059 and goes with that');
 SELECT is((SELECT count(*) FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = 'regress_x_jobs_bob'::regrole),
           0::bigint, 'C-059 after all revokes nothing holds the role: it can be dropped');
 BEGIN;
@@ -293,7 +323,7 @@ SELECT format('REVOKE %I FROM regress_x_jobs_lead', (SELECT pg_get_userbyid(exto
 -- The two halves of a grant: each alone is nothing.
 GRANT EXECUTE ON ALL ROUTINES IN SCHEMA x_jobs TO regress_x_jobs_nobody;
 SELECT is(pg_temp.tried('nobody', statement), '42501', 'C-063 EXECUTE without a grant of x_jobs does not open ' || routine)
-  FROM matrix WHERE routine NOT IN ('new_id', 'version') ORDER BY place;
+  FROM matrix WHERE routine NOT IN ('new_id', 'version', 'cron_next', 'cron_explain') ORDER BY place;
 REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA x_jobs FROM regress_x_jobs_nobody;
 REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA x_jobs FROM regress_x_jobs_operator;
 SELECT is(pg_temp.tried('operator', 'SELECT x_jobs.stats()'), '42501', 'C-063 nor a grant of x_jobs without EXECUTE');
@@ -367,6 +397,26 @@ ALTER FUNCTION public.enqueue_for_everybody() OWNER TO regress_x_jobs_bob;
 SELECT is(pg_temp.tried('producer', 'SELECT public.enqueue_for_everybody()'), '42501',
           'C-059 one of somebody without rights does not borrow the caller''s');
 
+-- What a task's function may is what its owner may, whoever fires it.
+CREATE FUNCTION public.regress_x_jobs_greedy(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE plpgsql
+    AS $$BEGIN PERFORM count(*) FROM _x_jobs.jobs; END$$;
+CREATE FUNCTION public.regress_x_jobs_climbing(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE plpgsql
+    AS $$BEGIN RESET ROLE; END$$;
+CREATE FUNCTION public.regress_x_jobs_modest(timestamptz) RETURNS x_jobs.new_job LANGUAGE sql
+    AS $$SELECT jsonb_populate_record(NULL::x_jobs.new_job, jsonb_build_object('name', CURRENT_USER))$$;
+SET ROLE regress_x_jobs_producer;
+SELECT x_jobs.schedule(t, '0 0 * * *', entries_function => ('public.regress_x_jobs_' || t || '(timestamptz)')::regprocedure)
+  FROM unnest(ARRAY['greedy', 'climbing', 'modest']) AS t \g /dev/null
+RESET ROLE;
+SELECT is(pg_temp.tried('operator', format('SELECT x_jobs.fire_task(%L)', t)), '42501',
+          'C-063 a task''s function has not the rights of an operator who fires it: ' || t) FROM unnest(ARRAY['greedy', 'climbing']) AS t;
+UPDATE _x_jobs.task_states SET watermark = '2020-01-01 00:00+00' WHERE task IN ('greedy', 'climbing', 'modest');
+SELECT throws_ok(format('SELECT _x_jobs.task_turn(%L)', t), '42501', NULL, 'C-063 nor those of the scheduler: ' || t)
+  FROM unnest(ARRAY['greedy', 'climbing']) AS t;
+SELECT _x_jobs.task_turn('modest') \g /dev/null
+SELECT is((SELECT name FROM x_jobs.all_jobs WHERE idempotency_key LIKE 'modest:%'), 'regress_x_jobs_producer',
+          'C-063 it runs as the owner of the task');
+
 -- Somebody who may write the tables.
 GRANT USAGE ON SCHEMA _x_jobs TO regress_x_jobs_writer;
 GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA _x_jobs TO regress_x_jobs_writer;
@@ -408,8 +458,12 @@ SELECT is_empty($$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language 
                 'C-061 every C function is the library''s');
 CREATE TABLE pg_temp.jobs (id uuid, state text);
 CREATE TABLE pg_temp.all_jobs (id uuid, state text);
+CREATE TABLE pg_temp.tasks (task text);
+CREATE TABLE pg_temp.task_states (task text);
 SET search_path = pg_temp, public;
 SELECT is((SELECT count(*) FROM x_jobs.jobs(queue => 'other')), 2::bigint, 'C-061 temporary tables of the same names are not read');
+SELECT is((SELECT count(*) FROM x_jobs.tasks), 4::bigint, 'C-061 nor are those of tasks');
+SELECT is((SELECT count(*) FROM x_jobs.fire_task('owned')), 1::bigint, 'C-061 which fire what is theirs');
 RESET search_path;
 
 -- Installing where somebody was first.
@@ -460,12 +514,25 @@ SELECT claim FROM x_jobs.claim('{q}', 'w') \gset
 SELECT x_jobs.nack(:'made', 'w', :claim, error => 'e') AS landed \gset
 SELECT count(*) AS listed FROM x_jobs.jobs(queue => 'q', state => 'ready') \gset
 SELECT count(*) AS tasks FROM x_jobs.maintain() \gset
+SELECT x_jobs.schedule('t', '30 2 * * mon-fri', 'Europe/Berlin', '{"name": "n", "idempotency_key": "k"}') IS NOT NULL AS scheduled \gset
+UPDATE _x_jobs.task_states SET watermark = timestamptz '2020-01-01 00:00+00';
+SELECT _x_jobs.task_turn(task) AS turned FROM _x_jobs.due_tasks() \gset
+SELECT x_jobs.pause_task('t') IS NOT NULL AS halted, x_jobs.resume_task('t') AS resumed, (SELECT count(*) FROM x_jobs.fire_task('t')) AS by_hand \gset
+SELECT count(*) AS fires FROM x_jobs.tasks, x_jobs.task_history('t') \gset
+SELECT (x_jobs.fire('outside', pg_catalog.now(), '{}')).fired AS outside, x_jobs.record_fire('outside', pg_catalog.now()) IS NOT NULL AS recorded \gset
+SELECT x_jobs.cron_explain('0 0 1 1 *') IS NOT NULL AS explained, (SELECT count(*) FROM x_jobs.cron_next('0 0 1 1 *', n => 2)) AS foretold \gset
+SELECT count(*) AS checks FROM x_jobs.health(), (SELECT count(*) FROM x_jobs.background_workers()) AS b \gset
+SELECT x_jobs.leader_acquire(holder => 'h') AS leads, x_jobs.leader_release('scheduler', 'h') AS led \gset
+SELECT count(*) AS totals FROM x_jobs.counters(), x_jobs.counter_totals() \gset
+SELECT x_jobs.unschedule('t') \g /dev/null
 SELECT x_jobs.grant_worker('regress_x_jobs_nobody', ARRAY['q']) \g /dev/null
 RESET search_path;
 DROP OPERATOR public.= (text, text);
 DROP OPERATOR public.<> (text, text);
 DROP FUNCTION public.format(text, text), public.lpad(text, integer, text), public.clock_timestamp();
-SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 9',
+SELECT is(concat_ws(' ', :'scheduled', :'turned', :'halted', :'resumed', :'by_hand', :'fires', :'outside', :'recorded', :'explained', :'foretold',
+                    :'checks', :'leads', :'led'), 't t t t 1 3 t t t 2 7 t t', 'C-061 nor by tasks, their fires, health or the leader lease');
+SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 11',
           'C-061 planted functions and operators are neither resolved at installation nor called afterwards, whatever the search_path');
 SELECT is_empty($$SELECT d.objid FROM pg_depend AS d JOIN pg_depend AS member ON member.classid = d.classid
                 AND member.objid = d.objid AND member.deptype = 'e'

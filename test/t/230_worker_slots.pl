@@ -108,6 +108,13 @@ $server->restart;
 ok(wait_until(sub { slurp_file($server->logfile, $offset) =~ /no background worker is left\n[^\n]*DETAIL:  max_worker_processes is 1\./ }, within => 15), 'C-042 with room for the launcher only, the log says so');
 is( wait_until(sub { my $said = $server->safe_psql('two', q{SELECT state, detail FROM x_jobs.health() WHERE name = 'scheduler'}); $said =~ /^error/ && $said }, within => 15),
 	'error|The scheduler cannot start, since all 1 background workers of the server are in use.', 'C-042 and health()');
+
+# Not even the launcher.
+$server->append_conf('postgresql.conf', 'max_worker_processes = 0');
+$server->restart;
+is( $server->safe_psql('two', q{SELECT state, detail, hint FROM x_jobs.health() WHERE name = 'scheduler'}),
+	'error|The launcher is not running, so that no scheduler starts.|If it stays so, raise max_worker_processes, of which the launcher takes one, and restart the server.',
+	'C-042 health() says that there is no launcher');
 $server->stop;
 
 done_testing();

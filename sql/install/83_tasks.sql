@@ -55,6 +55,25 @@ CREATE FUNCTION _x_jobs.caller_may(owner regrole) RETURNS boolean
         OR _x_jobs.caller_operates()
 $$;
 
+-- Who may write the table by hand still makes tasks for no other role: a task's function runs with its owner's rights.
+CREATE FUNCTION _x_jobs.guard_task_owner() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    roles oid[] := ARRAY[NEW.owner::oid] || CASE WHEN TG_OP = 'UPDATE' THEN ARRAY[OLD.owner::oid] END;
+BEGIN
+    IF pg_has_role(current_user, (SELECT n.nspowner FROM pg_namespace n WHERE n.nspname = '_x_jobs'), 'USAGE') THEN
+        RETURN NEW;
+    END IF;
+    IF EXISTS (SELECT FROM unnest(roles) r WHERE NOT EXISTS (SELECT FROM pg_roles p WHERE p.oid = r) OR NOT pg_has_role(current_user, r, 'USAGE')) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'permission denied for the task''s owner',
+            DETAIL = 'A task can be given only to a role that the writer is a member of.', HINT = 'Make tasks with x_jobs.schedule().';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER guard_task_owner BEFORE INSERT OR UPDATE ON _x_jobs.tasks
+    FOR EACH ROW EXECUTE FUNCTION _x_jobs.guard_task_owner();
+ALTER TABLE _x_jobs.tasks ENABLE ALWAYS TRIGGER guard_task_owner;
+
 -- The first occurrence after an instant, or NULL.
 CREATE FUNCTION _x_jobs.next_occurrence(t _x_jobs.tasks, after timestamptz) RETURNS timestamptz
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -595,7 +614,10 @@ BEGIN
     -- Somebody who fires or changes the task is not waited for.
     SELECT s.* INTO state FROM _x_jobs.task_states s WHERE s.task = $1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        INSERT INTO _x_jobs.task_states (task) SELECT t.task FROM _x_jobs.tasks t WHERE t.task = $1 ON CONFLICT DO NOTHING;
+        -- Not while it is only locked: whoever has it may be taking the task away.
+        INSERT INTO _x_jobs.task_states (task)
+             SELECT t.task FROM _x_jobs.tasks t WHERE t.task = $1 AND NOT EXISTS (SELECT FROM _x_jobs.task_states s WHERE s.task = t.task)
+        ON CONFLICT DO NOTHING;
         RETURN false;
     END IF;
     SELECT t.* INTO due FROM _x_jobs.tasks t WHERE t.task = $1;

@@ -7,7 +7,7 @@
 
 namespace x_jobs::pg {
 
-// What an error said, in the memory that was current before the step.
+// What an error said, with its detail, in the memory that was current before the step.
 struct Failure {
     int sqlstate;
     const char *message;
@@ -39,7 +39,9 @@ std::optional<Failure> attempt(const char *activity, Body body) {
         MemoryContextSwitchTo(memory);
         const ErrorData *error = CopyErrorData();
         sqlstate = error->sqlerrcode;
-        message = error->message == nullptr ? "" : error->message;
+        message = error->message == nullptr  ? ""
+                  : error->detail == nullptr ? error->message
+                                             : psprintf("%s: %s", error->message, error->detail);
         FlushErrorState();
         AbortCurrentTransaction();
         RESUME_INTERRUPTS();

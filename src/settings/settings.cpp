@@ -48,10 +48,10 @@ void define_scheduling() {
 
 // The sizes of what shared memory has room for.
 void define_sizes() {
-    DefineCustomIntVariable("x_jobs.max_databases", "Sets how many databases may have a scheduler.",
-                            "Further ones get none until another is dropped.", &max_databases_count,
-                            max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr,
-                            nullptr);
+    DefineCustomIntVariable(
+        "x_jobs.max_databases", "Sets how many databases the launcher looks after.",
+        "Further ones get none until another is dropped.", &max_databases_count,
+        max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
         "The lapse of further ones is found by going through their queue.", &max_leases_count,

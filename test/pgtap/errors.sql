@@ -298,7 +298,7 @@ INSERT INTO cause (routine, name, argument, statement) VALUES
     ('fire', 'X_INVARIANT', 'task', $$SELECT x_jobs.fire(NULL, now(), '{}')$$),
     ('fire', 'X_INVARIANT', 'occurrence', $$SELECT x_jobs.fire('SECRET', 'infinity', '{}')$$),
     ('fire', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.fire('SECRET', now(), NULL)$$),
-    ('fire', 'X_INVARIANT', 'jobs', $$SELECT x_jobs.fire('SECRET', now(), ARRAY[NULL]::x_jobs.new_job[])$$),
+    ('fire', 'X_INVARIANT', 'name', $$SELECT x_jobs.fire('SECRET', now(), ARRAY[NULL]::x_jobs.new_job[])$$),
     ('fire', 'X_INVARIANT', 'landing', $$SELECT x_jobs.fire('SECRET', now(), '{}', '-infinity')$$),
     ('fire', 'X_INVARIANT', 'name',
      $$SELECT x_jobs.fire('SECRET', now(), ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"input": "SECRET"}')])$$),

@@ -1,5 +1,5 @@
 -- If this failed, somebody could make, take, end or see jobs without having been given the right to.
-SELECT plan(626);
+SELECT plan(629);
 
 -- Roles are shared by all databases of the server: these are made here and dropped at the end.
 DO $$
@@ -416,6 +416,9 @@ SELECT throws_ok(format('SELECT _x_jobs.task_turn(%L)', t), '42501', NULL, 'C-06
 SELECT _x_jobs.task_turn('modest') \g /dev/null
 SELECT is((SELECT name FROM x_jobs.all_jobs WHERE idempotency_key LIKE 'modest:%'), 'regress_x_jobs_producer',
           'C-063 it runs as the owner of the task');
+SELECT x_jobs.unschedule(t) FROM unnest(ARRAY['greedy', 'climbing', 'modest']) AS t \g /dev/null
+DROP FUNCTION public.regress_x_jobs_greedy(timestamptz), public.regress_x_jobs_climbing(timestamptz),
+    public.regress_x_jobs_modest(timestamptz);
 
 -- Somebody who may write the tables.
 GRANT USAGE ON SCHEMA _x_jobs TO regress_x_jobs_writer;
@@ -443,6 +446,17 @@ SELECT is(x_jobs.ack('01890000-0000-7000-8000-000000000001', 'w', 9), false, 'C-
 SELECT throws_ok($$INSERT INTO _x_jobs.grants (role, capability) VALUES ('regress_x_jobs_writer', 'superuser')$$, '23514', NULL,
                  'C-063 a capability that does not exist cannot be stored');
 DELETE FROM _x_jobs.jobs WHERE name = 'forged';
+CREATE FUNCTION pg_temp.forged_task(owner text) RETURNS text LANGUAGE sql AS $$
+    SELECT format('INSERT INTO _x_jobs.tasks (task, owner, cron, time_zone, day_rule, entries_function, catch_up, max_catch_up, overlap, anchor, created_at, updated_at)'
+        ' VALUES (%L, %L, ''* * * * *'', ''UTC'', ''or'', ''public.f(timestamptz)'', ''all'', 1, ''allow'', now(), now(), now())', 'forged ' || owner, owner)
+$$;
+SELECT x_jobs.schedule('honest', '* * * * *', entries => '{"name":"n"}') \gset
+SELECT is(pg_temp.tried('writer', pg_temp.forged_task('postgres')), '42501', 'C-063 who may write the table makes no task for another role');
+SELECT isnt(pg_temp.tried('writer', pg_temp.forged_task('regress_x_jobs_writer')), '42501', 'C-063 but one for itself');
+SELECT is(pg_temp.tried('writer', $$UPDATE _x_jobs.tasks SET entries = NULL, entries_function = 'public.f(timestamptz)' WHERE task = 'honest'$$), '42501',
+          'C-063 nor changes what another''s task runs');
+DELETE FROM _x_jobs.tasks WHERE task = 'honest' OR task LIKE 'forged %';
+DELETE FROM _x_jobs.task_states WHERE task = 'honest';
 
 -- The functions themselves.
 SELECT is_empty($$SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('x_jobs'::regnamespace, '_x_jobs'::regnamespace)
@@ -462,7 +476,7 @@ CREATE TABLE pg_temp.tasks (task text);
 CREATE TABLE pg_temp.task_states (task text);
 SET search_path = pg_temp, public;
 SELECT is((SELECT count(*) FROM x_jobs.jobs(queue => 'other')), 2::bigint, 'C-061 temporary tables of the same names are not read');
-SELECT is((SELECT count(*) FROM x_jobs.tasks), 4::bigint, 'C-061 nor are those of tasks');
+SELECT is((SELECT count(*) FROM x_jobs.tasks), 1::bigint, 'C-061 nor are those of tasks');
 SELECT is((SELECT count(*) FROM x_jobs.fire_task('owned')), 1::bigint, 'C-061 which fire what is theirs');
 RESET search_path;
 

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $server = new_server('databases', preload => 1, scheduler => 1, extension => 0);
+my $server = new_server('databases', preload => 1, scheduler => 1, extension => 0, conf => "x_jobs.task_timeout = '60s'");
 my $watch = session($server);
 my $offset = -s $server->logfile;
 
@@ -54,7 +54,7 @@ sub busy
 {
 	my ($database, $busy) = @_;
 	return unless $busy;
-	ok(wait_until(sub { $watch->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'x_jobs scheduler' AND datname = '$database' AND wait_event = 'PgSleep'") eq '1' }, within => 30),
+	ok(wait_until(sub { $watch->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'x_jobs scheduler' AND datname = '$database' AND wait_event = 'PgSleep'") eq '1' }, within => 120),
 		"$database is busy");
 	return;
 }

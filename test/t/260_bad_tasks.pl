@@ -105,7 +105,7 @@ shows('absent',  'failing', 'absent', 'one whose function is gone says so');
 shows('answers', 'failing', '.', 'one whose function answers what is no job too');
 is($s->sql("SELECT state, error IS NULL FROM x_jobs.tasks WHERE task = 'paused'"), 'paused|t', 'C-040 a paused task of a role that is gone is left alone');
 is($s->sql("SELECT count(*) FROM x_jobs.tasks WHERE state = 'active' AND failures = 0 AND task LIKE 'good %'"), $good, 'C-040 the good ones show no fault');
-is($s->sql(q{SELECT state, detail FROM x_jobs.health() WHERE name = 'tasks'}), 'error|7 tasks cannot fire.', 'C-040 health() counts them');
+is($s->sql(q{SELECT state, detail FROM x_jobs.health() WHERE name = 'tasks'}), 'error|Tasks that cannot fire: 7.', 'C-040 health() counts them');
 good_ones_go_on('with all those faults');
 is(at_work(), $pid, 'C-040 in the same process all the time');
 is($s->sql("SELECT owner, state FROM x_jobs.tasks WHERE task = 'renamed'"), 'another name|active', 'C-040 a task follows its role to another name');
@@ -161,8 +161,7 @@ for my $number (0 .. 3)
 	$sessions[$number]->quit;
 }
 cmp_ok($s->sql("SELECT count(*) FROM x_jobs.all_jobs WHERE name = 'loop'"), '>', 0, 'C-046 and they fired');
-is($s->sql("SELECT count(*) FROM x_jobs.all_jobs WHERE name = 'loop'"), $s->sql("SELECT count(DISTINCT id) FROM _x_jobs.task_log l, unnest(l.jobs) AS id WHERE l.task LIKE 'loop %' AND l.outcome = 'fired'"),
-	'C-046 each job belongs to a fire');
+is($s->sql("SELECT count(*) - count(DISTINCT idempotency_key) FROM x_jobs.all_jobs WHERE name = 'loop'"), '0', 'C-046 no occurrence twice, whoever made and took away its task');
 $s->sql("SELECT x_jobs.unschedule(task) FROM x_jobs.tasks WHERE task LIKE 'loop %'");
 is($s->sql("SELECT count(*) FROM _x_jobs.task_states s WHERE NOT EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = s.task)"), '0', 'C-046 no state of a task is left over');
 good_ones_go_on('C-046 after all that');

@@ -1,10 +1,21 @@
 -- If this failed, a fault that was once found and mended would be back.
-SELECT plan(16);
+SELECT plan(20);
 
 CREATE FUNCTION pg_temp.held(named text, lease interval DEFAULT '30 s') RETURNS x_jobs.claimed_job LANGUAGE sql AS $$
     SELECT x_jobs.enqueue('job.' || named, queue => named, dedupe => false);
     SELECT c FROM x_jobs.claim(ARRAY[named], 'w', 1, lease) AS c
 $$;
+
+-- An exclusion constraint that an owner adds was not looked at, since a B-tree behind one says nothing itself.
+ALTER TABLE _x_jobs.jobs ADD CONSTRAINT one_trace EXCLUDE USING btree (traceparent WITH =);
+SELECT lives_ok($$SELECT x_jobs.enqueue('excluded', dedupe => false, traceparent => 'a')$$, 'a constraint of the owner lets a first job in');
+SELECT throws_ok($$SELECT x_jobs.enqueue('excluded', dedupe => false, traceparent => 'a')$$, '23P01', NULL, 'and keeps a second one out');
+SELECT throws_ok($$SELECT x_jobs.enqueue_many('excluded', '{null,null}', dedupe => false, traceparent => 'b')$$, '23P01', NULL, 'of a batch too');
+ALTER TABLE _x_jobs.jobs DROP CONSTRAINT one_trace;
+
+-- A priority beyond the claims' own, written by hand, was never found.
+SELECT throws_ok($$INSERT INTO _x_jobs.jobs (id, run_id, name, run_at, priority) VALUES (x_jobs.new_id(), x_jobs.new_id(), 'n', now(), 10)$$,
+                 '23514', NULL, 'X-1 the table takes priorities of 0 to 9 only');
 
 -- A pause made with triggers of origin switched off was not seen by a session that had its mirror already.
 SELECT x_jobs.enqueue('replica', queue => 'replica', dedupe => false) \g /dev/null

@@ -388,4 +388,27 @@ is($third->sql("SELECT string_agg(concat_ws(' ', idempotency_key, state, queue, 
 	'', "$name: $made jobs, and none was left lying by those who wait (X_JOBS_TEST_SEED=$seed)");
 end_all(@workers);
 
+# What a look leaves behind is gone before the next one: a waiter that is woken in vain for hours does not grow.
+{
+	my $queue = queue();
+	my $waiter = session($server);
+	my $pid = $waiter->pid;
+	my $private = sub { return slurp_file("/proc/$pid/status") =~ /^RssAnon:\s+(\d+) kB/m ? $1 : die "no RssAnon" };
+	my $looks = sub {
+		my ($count) = @_;
+		$other->sql("DO \$\$ BEGIN FOR n IN 1 .. $count LOOP PERFORM _x_jobs.announce('$queue'); COMMIT; END LOOP; END \$\$");
+		# The last one was answered once the waiter sleeps again.
+		wait_until(sub { $third->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Extension'") eq '1' });
+	};
+	$waiter->send("SELECT * FROM x_jobs.claim('{$queue}', 'w', wait => '5 min')");
+	wait_until(sub { $third->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Extension'") eq '1' });
+	$looks->(1_000);
+	my $before = $private->();
+	$looks->(20_000);
+	cmp_ok($private->() - $before, '<', 1_024, 'twenty thousand wakes in vain take no memory that stays');
+	$other->sql(enqueue($queue, 'at last'));
+	like($waiter->result, qr/at last/, 'and the waiter still gets its job');
+	end_all($waiter);
+}
+
 done_testing();

@@ -307,6 +307,10 @@ BEGIN
         END IF;
         PERFORM _x_jobs.check_entry_types(entry);
     END LOOP;
+    SELECT m[1] INTO field FROM regexp_matches(list::text, '\{\{([a-z_ ]*)\}\}', 'gi') m WHERE m[1] <> ALL (ARRAY['occurrence', 'local_time', 'local_date']) LIMIT 1;
+    IF FOUND THEN
+        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['entries', 'may have the placeholders {{occurrence}}, {{local_time}} and {{local_date}} only']);
+    END IF;
     RETURN list;
 END $$;
 
@@ -330,7 +334,7 @@ BEGIN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['entries_function',
             'must be a function (timestamptz) that answers x_jobs.new_job, SETOF x_jobs.new_job or x_jobs.new_job[]']);
     END IF;
-    RETURN format('%I.%I(timestamp with time zone)', made.pronamespace::regnamespace::text, made.proname);
+    RETURN format('%s.%I(timestamp with time zone)', made.pronamespace::regnamespace, made.proname);
 END $$;
 
 CREATE FUNCTION _x_jobs.schedule(
@@ -349,8 +353,8 @@ BEGIN
     new_task.time_zone := _x_jobs.check_schedule($2, $3, $8);
     PERFORM _x_jobs.require_choice($5, 'catch_up', ARRAY['latest', 'skip', 'earliest', 'run-once', 'all', 'run-all', 'none']);
     PERFORM _x_jobs.require_choice($7, 'overlap', ARRAY['allow', 'skip', 'queue']);
-    IF $6 IS NULL OR $6 < 1 THEN
-        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['max_catch_up', 'must be a whole number of at least 1']);
+    IF $6 IS NULL OR $6 NOT BETWEEN 1 AND 10000 THEN
+        PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['max_catch_up', 'must be a whole number of 1 to 10000']);
     END IF;
     IF ($4 IS NULL) = ($10 IS NULL) THEN
         PERFORM _x_jobs.raise('X_INVARIANT', ARRAY['entries', 'or entries_function must be given, and not both']);
@@ -663,13 +667,20 @@ BEGIN
     RETURN true;
 END $$;
 
--- Which tasks are to be looked at, longest overdue first. A state without a next instant is looked at, whatever the clock
--- said when it was computed.
-CREATE FUNCTION _x_jobs.due_tasks(OUT task text, OUT max_catch_up integer) RETURNS SETOF record
+-- Which tasks are to be looked at: those without a function first, and of each kind the longest overdue. A state without a
+-- next instant is looked at, whatever the clock said when it was computed.
+CREATE FUNCTION _x_jobs.due_tasks(OUT task text, OUT max_catch_up integer, OUT runs_function boolean) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.task, t.max_catch_up FROM _x_jobs.tasks t LEFT JOIN _x_jobs.task_states s ON s.task = t.task
+    SELECT t.task, t.max_catch_up, t.entries_function IS NOT NULL FROM _x_jobs.tasks t LEFT JOIN _x_jobs.task_states s ON s.task = t.task
      WHERE s.next_at IS NULL OR s.next_at <= _x_jobs.clock() OR s.moved_at > _x_jobs.clock() + interval '1 s'
-     ORDER BY s.next_at NULLS FIRST, t.task
+     ORDER BY t.entries_function IS NOT NULL, s.next_at NULLS FIRST, t.task
+$$;
+
+-- Tasks that should have been dealt with a minute ago.
+CREATE FUNCTION _x_jobs.overdue_tasks() RETURNS bigint
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) FROM _x_jobs.tasks t JOIN _x_jobs.task_states s ON s.task = t.task
+     WHERE t.paused_at IS NULL AND _x_jobs.next_occurrence(t, s.watermark) < _x_jobs.clock() - interval '1 minute'
 $$;
 
 CREATE FUNCTION _x_jobs.next_task_at() RETURNS timestamptz
@@ -685,7 +696,7 @@ BEGIN
     UPDATE _x_jobs.task_states s
        SET failures = s.failures + 1, error = left($2, 8000), failed_at = _x_jobs.clock(),
            next_at = _x_jobs.clock() + least(interval '1 s' * 2 ^ least(s.failures, 6), interval '1 minute')
-     WHERE s.task = $1;
+     WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED);
 END $$;
 
 -- A task whose turn took long is not looked at for a while.
@@ -694,7 +705,8 @@ CREATE FUNCTION _x_jobs.rest_task(task text, millis integer) RETURNS void
 #variable_conflict use_column
 BEGIN
     UPDATE _x_jobs.task_states s SET next_at = greatest(s.next_at, _x_jobs.clock() + interval '1 ms' * $2)
-     WHERE s.task = $1 AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = $1 AND t.entries_function IS NOT NULL);
+     WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED)
+       AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = $1 AND t.entries_function IS NOT NULL);
 END $$;
 
 -- Bounded by age and by count: the newest rows of each task, of the time that finished jobs are kept.

@@ -19,7 +19,7 @@ BEGIN
     SELECT w.* INTO own FROM _x_jobs.workers_of_server() w WHERE w.worker = 'scheduler' AND w.database = current_database();
     IF NOT _x_jobs.preloaded() THEN
         detail := 'There are no background workers, since x_jobs is not in shared_preload_libraries: no task fires, and upkeep is done by x_jobs.maintain() only.';
-        hint := 'Set shared_preload_libraries = ''x_jobs'' and restart the server.';
+        hint := 'Add x_jobs to shared_preload_libraries and restart the server.';
     ELSIF pg_is_in_recovery() THEN
         state := 'ok';
         detail := 'This server is a standby: the scheduler starts when it is promoted.';
@@ -66,12 +66,20 @@ DECLARE
 BEGIN
     RETURN NEXT _x_jobs.checked('library', _x_jobs.preloaded(), 'The library is preloaded.', 'warning',
         'The library is not preloaded: waiting claims poll, and claims look through their queue from its front.',
-        'Set shared_preload_libraries = ''x_jobs'' and restart the server.');
+        'Add x_jobs to shared_preload_libraries and restart the server.');
     SELECT s.* INTO shown FROM _x_jobs.scheduler_health() s;
+    -- With tasks that do not fire it is more than a warning.
+    IF shown.state = 'warning' AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.paused_at IS NULL) THEN
+        shown.state := 'error';
+    END IF;
     RETURN NEXT _x_jobs.checked('scheduler', shown.state = 'ok', shown.detail, shown.state, shown.detail, shown.hint);
     SELECT count(*) INTO amount FROM _x_jobs.task_list() t WHERE t.state IN ('failing', 'no owner');
     RETURN NEXT _x_jobs.checked('tasks', amount = 0, format('None of the tasks fails; there are %s.', (SELECT count(*) FROM _x_jobs.tasks)), 'error',
         format('Tasks that cannot fire: %s.', amount), 'SELECT task, state, error FROM x_jobs.tasks WHERE state IN (''failing'', ''no owner'')');
+    amount := _x_jobs.overdue_tasks();
+    RETURN NEXT _x_jobs.checked('overdue', amount = 0, 'No task is overdue by more than a minute.', 'warning',
+        format('Tasks that are overdue by more than a minute: %s.', amount),
+        'Without a scheduler nothing fires; else a function of entries takes long: pg_stat_activity shows which task the scheduler is at.');
     SELECT min(l.upper) INTO bound FROM _x_jobs.history_leaves l;
     RETURN NEXT _x_jobs.checked('history', COALESCE(bound > instant - greatest(step, interval '10 minutes'), true),
         CASE WHEN bound IS NULL THEN 'The history ring is not laid out yet.' ELSE format('The next leaf of history is emptied after %s.', bound) END, 'warning',

@@ -140,8 +140,8 @@ BEGIN
         -- The server quietens an extension's script to warnings; this one notice is for the person who installs.
         PERFORM pg_catalog.set_config('client_min_messages', 'notice', true);
         RAISE NOTICE 'x_jobs is not in shared_preload_libraries'
-            USING DETAIL = 'Every function works, but a waiting claim polls instead of being woken, and every commit that enqueues sends a notification.',
-                  HINT = 'Set shared_preload_libraries = ''x_jobs'' and restart the server.';
+            USING DETAIL = 'Every function works, but no task fires by itself, upkeep is left to x_jobs.maintain(), a waiting claim polls instead of being woken, and every commit that enqueues sends a notification.',
+                  HINT = 'Add x_jobs to shared_preload_libraries and restart the server.';
         PERFORM pg_catalog.set_config('client_min_messages', 'warning', true);
     END IF;
 END $$;

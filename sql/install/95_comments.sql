@@ -414,6 +414,7 @@ COMMENT ON FUNCTION _x_jobs.locked_task(text) IS 'Answers a task that the caller
 COMMENT ON FUNCTION _x_jobs.locked_scheduled_task(text) IS 'The same for one that is scheduled here';
 COMMENT ON FUNCTION _x_jobs.rest_task(text, integer) IS 'Puts a task off whose turn took long';
 COMMENT ON FUNCTION _x_jobs.guard_task_owner() IS 'Refuses a task that a writer of the table gives to a role it is no member of';
+COMMENT ON FUNCTION _x_jobs.overdue_tasks() IS 'How many tasks should have been dealt with a minute ago';
 COMMENT ON FUNCTION _x_jobs.caller_operates() IS 'Whether the caller of the gate is an operator';
 COMMENT ON FUNCTION _x_jobs.jobs_by_hand(x_jobs.new_job[]) IS 'A task''s jobs as a person enqueues them: now, under their own keys';
 COMMENT ON FUNCTION _x_jobs.check_entry_types(jsonb) IS 'Raises unless the values of an entry are of the right kinds';

@@ -20,6 +20,15 @@ DatabaseSlot *find(Oid database) {
     return found == all.end() ? nullptr : &*found;
 }
 
+// That of a database without the extension, which has been looked at.
+DatabaseSlot *find_unneeded() {
+    const auto all = slots();
+    const auto found = std::find_if(all.begin(), all.end(), [](const DatabaseSlot &slot) {
+        return slot.state == SchedulerState::absent && slot.pid == 0 && slot.bars == 0;
+    });
+    return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 DatabaseSlot *slot_of(Oid database) {
@@ -30,6 +39,9 @@ DatabaseSlot *slot_made_for(Oid database) {
     DatabaseSlot *slot = find(database);
     if (slot == nullptr) {
         slot = find(InvalidOid);
+        if (slot == nullptr) {
+            slot = find_unneeded();
+        }
         if (slot != nullptr) {
             *slot = DatabaseSlot{};
             slot->database = database;
@@ -66,7 +78,7 @@ void look_again(Oid database) {
         return;
     }
     locked(LW_EXCLUSIVE, [&](shmem::Fleet &fleet) {
-        DatabaseSlot *slot = slot_of(database);
+        DatabaseSlot *slot = slot_made_for(database);
         if (slot == nullptr) {
             fleet.look_at_databases = true;
         } else if (slot->pid != 0) {

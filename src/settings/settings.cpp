@@ -36,7 +36,7 @@ void define_scheduling() {
                              nullptr);
     DefineCustomIntVariable(
         "x_jobs.task_grace",
-        "Sets how late an occurrence of a task may be dispatched and still not count as missed.",
+        "Sets how late the latest occurrence of a task may be and still be fired.",
         "Only tasks that catch up with nothing ask.", &task_grace_seconds, task_grace_seconds, 1,
         24 * 60 * 60, PGC_SUSET, GUC_UNIT_S, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("x_jobs.task_timeout",
@@ -48,10 +48,10 @@ void define_scheduling() {
 
 // The sizes of what shared memory has room for.
 void define_sizes() {
-    DefineCustomIntVariable(
-        "x_jobs.max_databases", "Sets how many databases the launcher looks after.",
-        "Further ones get none until another is dropped.", &max_databases_count,
-        max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("x_jobs.max_databases", "Sets how many databases may have a scheduler.",
+                            "Further ones get none until another is dropped.", &max_databases_count,
+                            max_databases_count, 1, 10'000, PGC_POSTMASTER, 0, nullptr, nullptr,
+                            nullptr);
     DefineCustomIntVariable(
         "x_jobs.max_leases", "Sets how many running jobs shared memory watches.",
         "The lapse of further ones is found by going through their queue.", &max_leases_count,

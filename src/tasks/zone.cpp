@@ -71,7 +71,10 @@ NamedZone zone_named(std::optional<std::string_view> name) {
                       ? pg_tzset(pg::to_c_string(*name))
                       : nullptr;
     if (zone == nullptr || !pg_tz_acceptable(zone) || !is_catalogued(zone)) {
-        errors::raise(errors::Code::timezone_invalid);
+        constexpr std::size_t kShownBytes = 60;
+        errors::raise(
+            errors::Code::timezone_invalid,
+            {psprintf("\"%s\"", pg::to_c_string(pg::storable(name.value_or(""), kShownBytes)))});
     }
     return {{stretch_at, zone}, pg_get_timezone_name(zone)};
 }

@@ -24,6 +24,8 @@ constexpr core::Duration kHeld = std::chrono::milliseconds{250};
 struct DueTask {
     const char *name;
     int max_catch_up;
+    // What somebody's function makes of an occurrence takes as long as they please.
+    bool runs_function;
 };
 
 // Left in the memory of the round.
@@ -35,10 +37,11 @@ const char *kept(MemoryContext memory, std::string_view value) {
 }
 
 void read_due(pg::Array<DueTask> &due, MemoryContext memory) {
-    run_statement("SELECT task, max_catch_up FROM _x_jobs.due_tasks()", {},
+    run_statement("SELECT task, max_catch_up, runs_function FROM _x_jobs.due_tasks()", {},
                   [&](HeapTuple tuple, TupleDesc descriptor) {
                       due.push({kept(memory, *column<std::string_view>(tuple, descriptor, 1)),
-                                *column<std::int32_t>(tuple, descriptor, 2)});
+                                *column<std::int32_t>(tuple, descriptor, 2),
+                                *column<bool>(tuple, descriptor, 3)});
                   });
 }
 
@@ -81,11 +84,15 @@ bool take_turn(const DueTask &task) {
     return more;
 }
 
-// One slow function must not take the time of all tasks: a turn that took long is followed by a
-// rest.
-constexpr core::Duration kLong = std::chrono::seconds{1};
+// One slow function must not take the time of all tasks: a call that took long is followed by a
+// rest, and a round ends when its functions have had their share of time. Those without a function
+// have had their turns by then.
+constexpr core::Duration kLong = std::chrono::milliseconds{100};
 constexpr int kRestPerWork = 20;
-constexpr core::Duration kLongestRest = std::chrono::minutes{1};
+constexpr core::Duration kLongestRest = std::chrono::minutes{10};
+constexpr core::Duration kShare = std::chrono::milliseconds{250};
+// However much a task has to catch up with, others come in between.
+constexpr core::Duration kLongestTurns = std::chrono::seconds{1};
 
 void let_rest(const DueTask &task, core::Duration took) {
     const auto millis = std::min(took * kRestPerWork, kLongestRest) / std::chrono::milliseconds{1};
@@ -99,19 +106,24 @@ void let_rest(const DueTask &task, core::Duration took) {
     }
 }
 
+core::Timestamp server_now() {
+    return core::Timestamp{GetCurrentTimestamp()};
+}
+
 // As many turns as the task may have in a round; whether any of them dealt with something.
 bool take_turns_of(const DueTask &task) {
+    const core::Timestamp begun = server_now();
     bool progressed = false;
     for (int turn = 0; turn < task.max_catch_up && !is_told_to_end(); ++turn) {
-        const core::Timestamp begun{GetCurrentTimestamp()};
+        const core::Timestamp turned = server_now();
         const bool more = take_turn(task);
-        const core::Duration took = core::Timestamp{GetCurrentTimestamp()} - begun;
+        const core::Timestamp now = server_now();
         progressed = progressed || more;
-        if (took >= kLong) {
-            let_rest(task, took);
+        if (task.runs_function && now - turned >= kLong) {
+            let_rest(task, now - turned);
             break;
         }
-        if (!more) {
+        if (!more || now - begun >= kLongestTurns) {
             break;
         }
     }
@@ -130,8 +142,14 @@ core::Timestamp take_turns() {
         return next;
     }
     bool progressed = false;
+    core::Duration functions{0};
     for (const DueTask &task : due) {
+        const core::Timestamp begun = server_now();
         progressed = take_turns_of(task) || progressed;
+        functions += task.runs_function ? server_now() - begun : core::Duration::zero();
+        if (functions >= kShare) {
+            break;
+        }
     }
     failure = pg::attempt("looking for the next task", [&] {
         run_statement(

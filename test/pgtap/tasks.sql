@@ -1,6 +1,6 @@
 -- If these failed, a task would fire what it must not, miss what it owes, or fire an occurrence twice. The turns of the
 -- scheduler are taken here by hand, under a clock that the test sets.
-SELECT plan(121);
+SELECT plan(122);
 
 CREATE FUNCTION pg_temp.at(instant timestamptz) RETURNS void LANGUAGE sql AS $$
     SELECT set_config('x_jobs.test_clock_offset', (extract(epoch FROM instant - clock_timestamp()) * 1000)::text || 'ms', false)
@@ -98,6 +98,14 @@ SELECT pg_temp.at('2027-03-15 12:00:01Z');
 SELECT pg_temp.turns('function');
 SELECT is((SELECT count(*) FROM x_jobs.all_jobs WHERE name = 'made' AND tenant_id IS NULL AND traceparent IS NULL AND enqueued_by IS NULL AND run_at = '2027-03-15 12:00Z'), 2::bigint,
     'SCHED-30 ENQ-27 a function of the occurrence makes the entries; what belongs to a request is left out');
+CREATE SCHEMA "Odd ""Name""";
+CREATE FUNCTION "Odd ""Name"""."Odd Entries"(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE sql AS $$ SELECT * FROM public.entries_of_test($1) $$;
+SELECT x_jobs.schedule('odd function', '0 12 * * *', entries_function => '"Odd ""Name"""."Odd Entries"(timestamptz)');
+SELECT pg_temp.at('2027-03-16 11:59:59Z');
+SELECT pg_temp.watermark('odd function', '2027-03-15 12:30Z');
+SELECT pg_temp.at('2027-03-16 12:00:01Z');
+SELECT pg_temp.turns('odd function');
+SELECT is(pg_temp.runs('odd function'), 2::bigint, 'SCHED-30 a function of any name, in a schema of any name');
 CREATE FUNCTION public.no_entries_of_test(timestamptz) RETURNS x_jobs.new_job[] LANGUAGE sql AS $$ SELECT '{}'::x_jobs.new_job[] $$;
 SELECT x_jobs.schedule('empty', '0 12 * * *', entries_function => 'public.no_entries_of_test(timestamptz)');
 SELECT pg_temp.at('2027-03-16 12:00:01Z');

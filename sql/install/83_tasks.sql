@@ -80,6 +80,15 @@ CREATE FUNCTION _x_jobs.next_occurrence(t _x_jobs.tasks, after timestamptz) RETU
     SELECT o.occurrence FROM _x_jobs.occurrences(t.cron, t.time_zone, t.day_rule, t.anchor, after, NULL, 1) o
 $$;
 
+-- The same for lists, where one task that cannot be understood (a zone that this server lacks) must not hide the others.
+CREATE FUNCTION _x_jobs.shown_occurrence(t _x_jobs.tasks, after timestamptz) RETURNS timestamptz
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN _x_jobs.next_occurrence(t, after);
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END $$;
+
 -- The watermark of a task that has fired nothing: history never fires.
 CREATE FUNCTION _x_jobs.armed_watermark(t _x_jobs.tasks, after timestamptz) RETURNS timestamptz
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -514,10 +523,10 @@ CREATE FUNCTION _x_jobs.task_list() RETURNS SETOF x_jobs.task
            t.catch_up, t.max_catch_up, t.overlap,
            CASE WHEN t.paused_at IS NOT NULL THEN 'paused' WHEN r.oid IS NULL THEN 'no owner' WHEN s.failures > 0 THEN 'failing' ELSE 'active' END,
            t.paused_at, t.paused_reason, t.paused_by, t.created_at, t.updated_at, s.watermark,
-           n.next_at, (n.next_at AT TIME ZONE t.time_zone) - (n.next_at AT TIME ZONE 'UTC'), s.pending,
+           n.next_at, CASE WHEN n.next_at IS NOT NULL THEN (n.next_at AT TIME ZONE t.time_zone) - (n.next_at AT TIME ZONE 'UTC') END, s.pending,
            s.last_occurrence, s.dispatched_at, COALESCE(s.failures, 0), s.failed_at, s.error
       FROM _x_jobs.tasks t LEFT JOIN _x_jobs.task_states s ON s.task = t.task LEFT JOIN pg_roles r ON r.oid = t.owner
-     CROSS JOIN LATERAL (SELECT _x_jobs.next_occurrence(t, COALESCE(s.watermark, _x_jobs.clock())) AS next_at) n
+     CROSS JOIN LATERAL (SELECT _x_jobs.shown_occurrence(t, COALESCE(s.watermark, _x_jobs.clock())) AS next_at) n
      WHERE _x_jobs.caller_may(t.owner)
      ORDER BY t.task COLLATE "C"
 $$;
@@ -568,7 +577,7 @@ CREATE FUNCTION _x_jobs.follow_clock_back(t _x_jobs.tasks, state _x_jobs.task_st
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    IF state.moved_at <= instant + interval '1 s' OR _x_jobs.next_occurrence(t, instant) > state.watermark THEN
+    IF state.moved_at IS NULL OR state.moved_at <= instant + interval '1 s' OR _x_jobs.next_occurrence(t, instant) > state.watermark THEN
         RETURN state;
     END IF;
     RAISE LOG 'x_jobs task "%" goes on from %: the clock was set back behind its last occurrence %', t.task, instant, state.last_occurrence;
@@ -579,6 +588,12 @@ BEGIN
     RETURN state;
 END $$;
 
+-- A function of entries may end or change its own task.
+CREATE FUNCTION _x_jobs.is_unchanged(t _x_jobs.tasks) RETURNS boolean
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM _x_jobs.tasks n WHERE n.task = t.task AND n.updated_at = t.updated_at)
+$$;
+
 -- One occurrence that is due: fired, skipped or put in line.
 CREATE FUNCTION _x_jobs.deal_with(t _x_jobs.tasks, state _x_jobs.task_states, occurrence timestamptz, landing timestamptz, moved interval)
     RETURNS void
@@ -587,6 +602,7 @@ CREATE FUNCTION _x_jobs.deal_with(t _x_jobs.tasks, state _x_jobs.task_states, oc
 DECLARE
     fired_ahead boolean := $3 <= state.ahead_until AND EXISTS (
         SELECT FROM _x_jobs.task_log l WHERE l.task = t.task AND l.occurrence = $3 AND l.outcome = 'fired');
+    jobs x_jobs.new_job[];
 BEGIN
     IF fired_ahead OR (t.overlap <> 'allow' AND _x_jobs.is_running_still(state)) THEN
         IF NOT fired_ahead AND t.overlap = 'queue' AND state.pending IS NULL THEN
@@ -597,7 +613,10 @@ BEGIN
         END IF;
         UPDATE _x_jobs.task_states s SET watermark = greatest(s.watermark, $3, $4), moved_at = _x_jobs.clock() WHERE s.task = t.task;
     ELSE
-        PERFORM _x_jobs.fire_fenced(t.task, $3, _x_jobs.task_jobs(t, $3), $4, $5);
+        jobs := _x_jobs.task_jobs(t, $3);
+        IF _x_jobs.is_unchanged(t) THEN
+            PERFORM _x_jobs.fire_fenced(t.task, $3, jobs, $4, $5);
+        END IF;
     END IF;
 END $$;
 
@@ -612,6 +631,7 @@ DECLARE
     first record;
     latest record;
     wake_at timestamptz;
+    jobs x_jobs.new_job[];
     -- A predecessor that still runs is looked at again soon.
     soon constant interval := interval '1 s';
 BEGIN
@@ -632,6 +652,8 @@ BEGIN
         UPDATE _x_jobs.task_states s SET next_at = instant + interval '5 s' WHERE s.task = $1;
         RETURN false;
     END IF;
+    -- Takes back what was written before the turn (task_tries), if it ends well.
+    UPDATE _x_jobs.task_states s SET next_at = NULL WHERE s.task = $1 AND due.entries_function IS NOT NULL;
     IF state.watermark IS NULL THEN
         state.watermark := _x_jobs.armed_watermark(due, instant);
         UPDATE _x_jobs.task_states s SET watermark = state.watermark WHERE s.task = $1;
@@ -639,13 +661,17 @@ BEGIN
     state := _x_jobs.follow_clock_back(due, state, instant);
     IF state.pending IS NOT NULL AND NOT _x_jobs.is_running_still(state) THEN
         UPDATE _x_jobs.task_states s SET pending = NULL WHERE s.task = $1;
-        PERFORM _x_jobs.dispatch($1, state.pending, _x_jobs.task_jobs(due, state.pending), NULL);
+        jobs := _x_jobs.task_jobs(due, state.pending);
+        IF _x_jobs.is_unchanged(due) THEN
+            PERFORM _x_jobs.dispatch($1, state.pending, jobs, NULL);
+        END IF;
         RETURN true;
     END IF;
     SELECT o.* INTO first FROM _x_jobs.occurrences(due.cron, due.time_zone, due.day_rule, due.anchor, state.watermark, instant, 1) o;
     IF first.occurrence IS NULL THEN
         wake_at := COALESCE(_x_jobs.next_occurrence(due, state.watermark), timestamptz 'infinity');
-        UPDATE _x_jobs.task_states s SET next_at = CASE WHEN s.pending IS NULL THEN wake_at ELSE least(wake_at, instant + soon) END
+        UPDATE _x_jobs.task_states s
+           SET next_at = CASE WHEN s.pending IS NULL THEN wake_at ELSE least(wake_at, instant + soon) END, failures = 0, error = NULL, failed_at = NULL
          WHERE s.task = $1;
         RETURN false;
     END IF;
@@ -672,7 +698,8 @@ END $$;
 CREATE FUNCTION _x_jobs.due_tasks(OUT task text, OUT max_catch_up integer, OUT runs_function boolean) RETURNS SETOF record
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT t.task, t.max_catch_up, t.entries_function IS NOT NULL FROM _x_jobs.tasks t LEFT JOIN _x_jobs.task_states s ON s.task = t.task
-     WHERE s.next_at IS NULL OR s.next_at <= _x_jobs.clock() OR s.moved_at > _x_jobs.clock() + interval '1 s'
+     WHERE s.next_at IS NULL OR s.next_at <= _x_jobs.clock()
+        OR s.moved_at > _x_jobs.clock() + interval '1 s' OR s.failed_at > _x_jobs.clock() + interval '1 s'
      ORDER BY t.entries_function IS NOT NULL, s.next_at NULLS FIRST, t.task
 $$;
 
@@ -680,7 +707,7 @@ $$;
 CREATE FUNCTION _x_jobs.overdue_tasks() RETURNS bigint
     LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT count(*) FROM _x_jobs.tasks t JOIN _x_jobs.task_states s ON s.task = t.task
-     WHERE t.paused_at IS NULL AND _x_jobs.next_occurrence(t, s.watermark) < _x_jobs.clock() - interval '1 minute'
+     WHERE t.paused_at IS NULL AND _x_jobs.shown_occurrence(t, s.watermark) < _x_jobs.clock() - interval '1 minute'
 $$;
 
 CREATE FUNCTION _x_jobs.next_task_at() RETURNS timestamptz
@@ -696,6 +723,15 @@ BEGIN
     UPDATE _x_jobs.task_states s
        SET failures = s.failures + 1, error = left($2, 8000), failed_at = _x_jobs.clock(),
            next_at = _x_jobs.clock() + least(interval '1 s' * 2 ^ least(s.failures, 6), interval '1 minute')
+     WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- Written before a function is run: if it takes the process with it, the next one leaves the task alone for a minute.
+CREATE FUNCTION _x_jobs.task_tries(task text) RETURNS void
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE _x_jobs.task_states s SET next_at = _x_jobs.clock() + interval '1 minute'
      WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED);
 END $$;
 

@@ -415,6 +415,9 @@ COMMENT ON FUNCTION _x_jobs.locked_scheduled_task(text) IS 'The same for one tha
 COMMENT ON FUNCTION _x_jobs.rest_task(text, integer) IS 'Puts a task off whose turn took long';
 COMMENT ON FUNCTION _x_jobs.guard_task_owner() IS 'Refuses a task that a writer of the table gives to a role it is no member of';
 COMMENT ON FUNCTION _x_jobs.overdue_tasks() IS 'How many tasks should have been dealt with a minute ago';
+COMMENT ON FUNCTION _x_jobs.is_unchanged(_x_jobs.tasks) IS 'Whether a task is still what it was when its turn began';
+COMMENT ON FUNCTION _x_jobs.task_tries(text) IS 'Says that a function is about to be run: the task is left alone for a minute unless its turn ends well';
+COMMENT ON FUNCTION _x_jobs.shown_occurrence(_x_jobs.tasks, timestamptz) IS 'The next occurrence, or NULL for a task that cannot be understood';
 COMMENT ON FUNCTION _x_jobs.caller_operates() IS 'Whether the caller of the gate is an operator';
 COMMENT ON FUNCTION _x_jobs.jobs_by_hand(x_jobs.new_job[]) IS 'A task''s jobs as a person enqueues them: now, under their own keys';
 COMMENT ON FUNCTION _x_jobs.check_entry_types(jsonb) IS 'Raises unless the values of an entry are of the right kinds';
@@ -1797,10 +1800,10 @@ Arguments:
     {{occurrence}} becomes the occurrence in UTC as 2026-12-01T01:30:00Z, {{local_time}} its local time as
     2026-12-01T02:30:00, {{local_date}} its local date as 2026-12-01; excludes entries_function; default none
   catch_up - what to do about occurrences that were missed: latest (or skip) fires the latest of them, earliest (or
-    run-once) the earliest, all (or run-all) each, none of them none, where up to x_jobs.task_grace late is not missed;
+    run-once) the earliest, all (or run-all) each, none of them none, unless the latest is at most x_jobs.task_grace late;
     default latest
   max_catch_up - how many occurrences of the task one round of the scheduler deals with, before others have their turn;
-    at least 1; default 10
+    1 to 10000; default 10
   overlap - what to do with an occurrence while a job of the last fire is live: allow fires it, skip leaves it out,
     queue fires one such occurrence as soon as the jobs have finished and leaves out further ones; default skip
   day_rule - whether a restricted day of the month or a restricted weekday is enough (or), or both must match (and);

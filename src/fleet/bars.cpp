@@ -138,6 +138,24 @@ bool drops_ours(const DropStmt *statement) {
     return false;
 }
 
+bool is_template(Oid database) {
+    HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+    const bool is = HeapTupleIsValid(tuple) &&
+                    reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple))->datistemplate;
+    if (HeapTupleIsValid(tuple)) {
+        ReleaseSysCache(tuple);
+    }
+    return is;
+}
+
+void bar_template(const char *name) {
+    const Oid database = get_database_oid(name, true);
+    if (OidIsValid(database) && may_create_databases() &&
+        (is_template(database) || pg::compat::owns_database(database))) {
+        bar(database);
+    }
+}
+
 void bar_for(const Node *statement) {
     switch (nodeTag(statement)) {
         case T_DropdbStmt:
@@ -145,10 +163,7 @@ void bar_for(const Node *statement) {
             list_changed = true;
             break;
         case T_CreatedbStmt:
-            if (may_create_databases()) {
-                bar(get_database_oid(
-                    template_of(castNode(CreatedbStmt, const_cast<Node *>(statement))), true));
-            }
+            bar_template(template_of(castNode(CreatedbStmt, const_cast<Node *>(statement))));
             list_changed = true;
             break;
         case T_RenameStmt: {
@@ -185,7 +200,8 @@ void look_for(const Node *statement) {
             if (is_ours(create->extname)) {
                 to_look_at.add(MyDatabaseId);
                 // The form that pg_dump writes, and hardly anybody else.
-                restores = create->if_not_exists && has_option(create->options, "schema");
+                restores = create->if_not_exists && has_option(create->options, "schema") &&
+                           !OidIsValid(get_extension_oid("x_jobs", true));
             }
             break;
         }

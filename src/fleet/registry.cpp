@@ -39,15 +39,22 @@ DatabaseSlot *slot_made_for(Oid database) {
     DatabaseSlot *slot = find(database);
     if (slot == nullptr) {
         slot = find(InvalidOid);
-        if (slot == nullptr) {
-            slot = find_unneeded();
-        }
         if (slot != nullptr) {
             *slot = DatabaseSlot{};
             slot->database = database;
         }
     }
     return slot;
+}
+
+void free_slot(DatabaseSlot &slot) {
+    // What was left for a scheduler that will not come.
+    for (shmem::QueueNotice &notice : shmem::fleet()->notices) {
+        if (notice.database == slot.database) {
+            notice.database = InvalidOid;
+        }
+    }
+    slot = DatabaseSlot{};
 }
 
 void set_latch(int pid, int process) {
@@ -80,6 +87,13 @@ void look_again(Oid database) {
     locked(LW_EXCLUSIVE, [&](shmem::Fleet &fleet) {
         DatabaseSlot *slot = slot_made_for(database);
         if (slot == nullptr) {
+            slot = find_unneeded();
+            if (slot != nullptr) {
+                free_slot(*slot);
+                slot->database = database;
+            }
+        }
+        if (slot == nullptr) {
             fleet.look_at_databases = true;
         } else if (slot->pid != 0) {
             slot->look_again = true;
@@ -111,7 +125,7 @@ bool scheduler_notifies() {
     }
     return locked(LW_SHARED, [](const shmem::Fleet &) {
         const DatabaseSlot *slot = slot_of(MyDatabaseId);
-        return slot != nullptr && slot->pid != 0 && slot->state == SchedulerState::running;
+        return slot != nullptr && slot->pid != 0 && slot->notifies;
     });
 }
 

@@ -14,6 +14,9 @@ using shmem::SchedulerState;
 DatabaseSlot *slot_of(Oid database);
 DatabaseSlot *slot_made_for(Oid database);
 
+// Empties a slot, with what was left for its scheduler. The fleet's lock is held.
+void free_slot(DatabaseSlot &slot);
+
 // Runs `body` under the lock.
 template <typename Body>
 auto locked(LWLockMode mode, Body body) {

@@ -34,7 +34,8 @@ std::optional<Failure> attempt(const char *activity, Body body) {
     PG_CATCH();
     {
         HOLD_INTERRUPTS();
-        disable_all_timeouts(false);
+        // Not the worker's own timer, which lasts longer than an attempt.
+        disable_timeout(STATEMENT_TIMEOUT, false);
         QueryCancelPending = false;
         MemoryContextSwitchTo(memory);
         const ErrorData *error = CopyErrorData();

@@ -88,6 +88,15 @@ inline bool owns_database(Oid database) {
 #endif
 }
 
+// 16: pgstat_fetch_stat_local_beentry became pgstat_get_local_beentry_by_index.
+inline const PgBackendStatus *backend_status(int index) {
+#if PG_VERSION_NUM >= 160000
+    return &pgstat_get_local_beentry_by_index(index)->backendStatus;
+#else
+    return &pgstat_fetch_stat_local_beentry(index)->backendStatus;
+#endif
+}
+
 // 17: intervals may be infinite.
 inline bool interval_is_finite(const Interval *interval) {
 #if PG_VERSION_NUM >= 170000

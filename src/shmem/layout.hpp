@@ -120,6 +120,8 @@ struct DatabaseSlot {
     std::uint32_t starts;
     // How often the scheduler has gone round, over all its lives.
     std::uint64_t rounds;
+    // The scheduler sends notifications, so commits need not.
+    bool notifies;
     // Notices that found no room: every queue may have work.
     bool notify_any;
 };

@@ -6,7 +6,9 @@
 
 namespace x_jobs::surface {
 
-// Runs `body` as the role, in a security-restricted context and with the search path.
+// Takes back every setting that the body made, LOCAL or not: what it calls may be anybody's, and
+// what follows it runs with the caller's rights. Runs `body` as the role, in a security-restricted
+// context and with the search path.
 template <typename Body>
 Datum as_role(Oid role, const char *search_path, Body body) {
     Oid caller = InvalidOid;
@@ -18,7 +20,7 @@ Datum as_role(Oid role, const char *search_path, Body body) {
     set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
                       0, false);
     const Datum answer = body();
-    AtEOXact_GUC(true, nest_level);
+    AtEOXact_GUC(false, nest_level);
     SetUserIdAndSecContext(caller, context);
     return answer;
 }

@@ -49,9 +49,8 @@ Datum entries_of(pg::Call call) {
         DirectFunctionCall1(regprocedurein, CStringGetDatum(pg::to_c_string(signature))));
     const char *statement = statement_for(function);
     MemoryContext memory = CurrentMemoryContext;
-    const Datum jobs =
-        surface::as_role(static_cast<Oid>(owner), GetConfigOptionResetString("search_path"),
-                         [&] { return run(statement, occurrence, memory); });
+    const Datum jobs = surface::as_role(static_cast<Oid>(owner), "pg_catalog, pg_temp",
+                                        [&] { return run(statement, occurrence, memory); });
     return jobs == 0 ? pg::answer_null(call) : jobs;
 }
 

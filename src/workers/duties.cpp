@@ -109,7 +109,8 @@ core::Timestamp do_duties(core::Timestamp now) {
     if (renew_at.micros == 0) {
         spread(now);
     }
-    if (now >= renew_at) {
+    // A clock that was set back must not leave it in a far future, nor a duty below.
+    if (now >= renew_at || renew_at - now > kRenewEvery) {
         renew(now);
     }
     core::Timestamp next = renew_at;

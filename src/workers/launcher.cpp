@@ -46,7 +46,8 @@ void read_databases(pg::Array<Database> &databases) {
     HeapTuple tuple = heap_getnext(scan, ForwardScanDirection);
     while (HeapTupleIsValid(tuple)) {
         const auto *form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
-        if (form->datallowconn && !form->datistemplate) {
+        // A limit below -1 marks what a DROP DATABASE that was broken off has left.
+        if (form->datallowconn && !form->datistemplate && form->datconnlimit >= -1) {
             databases.push({form->oid, form->datname});
         }
         tuple = heap_getnext(scan, ForwardScanDirection);
@@ -73,7 +74,7 @@ void keep_slots(const pg::Array<Database> &databases) {
             slot.look_again = slot.pid != 0;
             fleet::set_latch(slot.pid, slot.process);
             if (slot.pid == 0 && slot.bars == 0) {
-                slot = DatabaseSlot{};
+                fleet::free_slot(slot);
             }
         }
         fleet.without_slot = 0;

@@ -14,6 +14,8 @@ volatile sig_atomic_t told_to_end = 0;
 volatile sig_atomic_t abandoned = 0;
 // How often the timer of a step has fired since.
 volatile sig_atomic_t waited = 0;
+// What is left of a turn; 0 outside of one.
+volatile sig_atomic_t turn_seconds = 0;
 
 constexpr int kTimerMillis = 1'000;
 constexpr int kPatience = 3;
@@ -30,11 +32,15 @@ void on_terminate(int) {
 }
 
 void on_timer() {
-    if (told_to_end == 0) {
-        return;
+    bool overdue = false;
+    if (turn_seconds > 0) {
+        turn_seconds = turn_seconds - 1;
+        overdue = turn_seconds == 0;
     }
-    waited = waited + 1;
-    if (waited >= kPatience) {
+    if (told_to_end != 0) {
+        waited = waited + 1;
+    }
+    if (overdue || waited >= kPatience) {
         abandoned = 1;
         ProcDiePending = true;
         InterruptPending = true;
@@ -81,6 +87,14 @@ void begin_step() {
 
 void end_step() {
     disable_timeout(step_timer, false);
+}
+
+void begin_turn(core::Duration limit) {
+    turn_seconds = static_cast<int>(limit / std::chrono::seconds{1}) + 1 + kPatience;
+}
+
+void end_turn() {
+    turn_seconds = 0;
 }
 
 bool is_abandoned() {

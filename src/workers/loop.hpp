@@ -19,6 +19,11 @@ void begin_steps();
 void begin_step();
 void end_step();
 
+// Around a turn that runs what is somebody else's: if it goes on well after `limit`, whatever it
+// does with a cancel, the process ends.
+void begin_turn(core::Duration limit);
+void end_turn();
+
 // Runs a step: what takes too long once a termination has come is given up.
 template <typename Body>
 void step(Body body) {

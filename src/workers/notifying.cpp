@@ -36,6 +36,17 @@ void send() {
     }
 }
 
+// What was taken from the board and could not be sent is known no more, so every queue stands for
+// it.
+bool try_to_send() {
+    const auto failure = pg::attempt("notifying", send);
+    if (failure) {
+        fleet::leave_notice("");
+        ereport(LOG, errmsg("x_jobs cannot notify: %s", failure->message));
+    }
+    return !failure;
+}
+
 }  // namespace
 
 core::Timestamp notify_listeners(core::Timestamp now) {
@@ -55,8 +66,16 @@ core::Timestamp notify_listeners(core::Timestamp now) {
         said_hello = true;
         fleet::leave_notice("");
     }
-    pg::attempt("notifying", send);
+    if (!try_to_send()) {
+        return now + kFull;
+    }
     return next;
+}
+
+void notify_the_rest() {
+    if (wake::may_notify()) {
+        static_cast<void>(try_to_send());
+    }
 }
 
 }  // namespace x_jobs::workers

@@ -10,4 +10,7 @@ namespace x_jobs::workers {
 // something next. By the clock of x_jobs.
 core::Timestamp notify_listeners(core::Timestamp now);
 
+// Sends what is on the board, before the scheduler goes.
+void notify_the_rest();
+
 }  // namespace x_jobs::workers

@@ -33,7 +33,7 @@ constexpr core::Duration kLongestNap = std::chrono::seconds{1};
 Oid own_database = InvalidOid;
 // What the slot says when the process has gone, and how long there is none after it: one that did
 // not mean to end may end in the same way again.
-SchedulerState farewell = SchedulerState::unknown;
+SchedulerState farewell = SchedulerState::failed;
 constexpr core::Duration kRest = std::chrono::seconds{1};
 core::Duration rest = kRest;
 
@@ -46,6 +46,7 @@ void leave(int, Datum) {
         if (DatabaseSlot *slot = fleet::slot_of(own_database);
             slot != nullptr && slot->pid == MyProcPid) {
             slot->pid = 0;
+            slot->notifies = false;
             slot->state = farewell;
             slot->since = GetCurrentTimestamp();
             slot->retry_at = (core::Timestamp{slot->since} + rest).micros;
@@ -80,9 +81,20 @@ void show_running() {
         slot->state = SchedulerState::running;
         slot->since = GetCurrentTimestamp();
         slot->restored_by = 0;
+        slot->notifies = settings::notify();
         ++slot->starts;
         fleet::set_latch(fleet.launcher_pid, fleet.launcher_process);
     });
+}
+
+// From here on commits notify by themselves; what they have left so far is sent.
+void stop_notifying() {
+    fleet::locked(LW_EXCLUSIVE, [](shmem::Fleet &) {
+        if (DatabaseSlot *slot = fleet::slot_of(own_database)) {
+            slot->notifies = false;
+        }
+    });
+    notify_the_rest();
 }
 
 [[noreturn]] void end_as(SchedulerState state) {
@@ -109,7 +121,7 @@ bool begin_round() {
 bool has_restorer() {
     const int count = pgstat_fetch_stat_numbackends();
     for (int i = 1; i <= count; ++i) {
-        const PgBackendStatus *backend = &pgstat_fetch_stat_local_beentry(i)->backendStatus;
+        const PgBackendStatus *backend = pg::compat::backend_status(i);
         if (backend->st_databaseid == own_database &&
             std::strcmp(backend->st_appname, "pg_restore") == 0) {
             return true;
@@ -194,10 +206,14 @@ core::Duration round() {
     for (;;) {
         nap(span);
         if (is_told_to_end()) {
-            step(stop_leading);
+            step([] {
+                stop_notifying();
+                stop_leading();
+            });
             end_as(SchedulerState::unknown);
         }
         if (is_reloaded() || !begin_round()) {
+            step(stop_notifying);
             end_as(SchedulerState::unknown);
         }
         MemoryContextReset(memory);

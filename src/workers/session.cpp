@@ -14,13 +14,12 @@ struct Setting {
     const char *value;
 };
 
-constexpr std::array<Setting, 8> kSettings{{
+constexpr std::array<Setting, 7> kSettings{{
     // Upkeep needs statements that see what others have committed.
     {"default_transaction_isolation", "read committed"},
     {"default_transaction_read_only", "off"},
     {"default_transaction_deferrable", "off"},
     {"session_replication_role", "origin"},
-    {"row_security", "off"},
     // Nothing that a worker does may wait for long, or be cut short by a limit that is meant for
     // sessions.
     {"lock_timeout", "2s"},

@@ -66,6 +66,7 @@ void record_failure(const DueTask &task, const pg::Failure &failure) {
 // Whether there may be more for the task at once.
 bool take_turn(const DueTask &task) {
     bool more = false;
+    begin_turn(settings::task_timeout());
     const auto failure = pg::attempt(psprintf("task %s", task.name), [&] {
         enable_timeout_after(STATEMENT_TIMEOUT, static_cast<int>(settings::task_timeout() /
                                                                  std::chrono::milliseconds{1}));
@@ -76,6 +77,7 @@ bool take_turn(const DueTask &task) {
                       });
         disable_timeout(STATEMENT_TIMEOUT, false);
     });
+    end_turn();
     reset_session();
     if (failure) {
         record_failure(task, *failure);
@@ -106,20 +108,36 @@ void let_rest(const DueTask &task, core::Duration took) {
     }
 }
 
+// A function that takes the whole process with it is not tried again at once by the next one: that
+// it is tried is written down before, and the turn that ends well takes it back.
+bool announce_try(const DueTask &task) {
+    const auto failure = pg::attempt("announcing a try", [&] {
+        const std::array arguments{text_argument(task.name)};
+        run_statement("SELECT _x_jobs.task_tries($1)", arguments, [](HeapTuple, TupleDesc) {});
+    });
+    if (failure) {
+        log_failure("cannot announce that a task is tried", *failure);
+    }
+    return !failure;
+}
+
 core::Timestamp server_now() {
     return core::Timestamp{GetCurrentTimestamp()};
 }
 
 // As many turns as the task may have in a round; whether any of them dealt with something.
-bool take_turns_of(const DueTask &task) {
+bool take_turns_of(const DueTask &task, bool others_wait) {
     const core::Timestamp begun = server_now();
     bool progressed = false;
     for (int turn = 0; turn < task.max_catch_up && !is_told_to_end(); ++turn) {
+        if (task.runs_function && !announce_try(task)) {
+            break;
+        }
         const core::Timestamp turned = server_now();
         const bool more = take_turn(task);
         const core::Timestamp now = server_now();
         progressed = progressed || more;
-        if (task.runs_function && now - turned >= kLong) {
+        if (task.runs_function && others_wait && now - turned >= kLong) {
             let_rest(task, now - turned);
             break;
         }
@@ -141,13 +159,17 @@ core::Timestamp take_turns() {
         log_failure("cannot look for tasks that are due", *failure);
         return next;
     }
+    const core::Timestamp started = server_now();
     bool progressed = false;
     core::Duration functions{0};
+    const auto function_count = std::count_if(
+        due.begin(), due.end(), [](const DueTask &task) { return task.runs_function; });
     for (const DueTask &task : due) {
         const core::Timestamp begun = server_now();
-        progressed = take_turns_of(task) || progressed;
+        progressed = take_turns_of(task, function_count > 1) || progressed;
         functions += task.runs_function ? server_now() - begun : core::Duration::zero();
-        if (functions >= kShare) {
+        // So that a short task that falls due meanwhile does not wait for thousands of others.
+        if (functions >= kShare || server_now() - started >= kLongestTurns || is_told_to_end()) {
             break;
         }
     }
@@ -158,7 +180,7 @@ core::Timestamp take_turns() {
             });
     });
     // What is due but held by somebody else is not asked for without pause.
-    return progressed ? next : std::max(next, clock::now() + kHeld);
+    return std::max(next, clock::now() + (progressed ? core::Duration::zero() : kHeld));
 }
 
 }  // namespace x_jobs::workers

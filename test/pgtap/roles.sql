@@ -545,7 +545,7 @@ DROP OPERATOR public.= (text, text);
 DROP OPERATOR public.<> (text, text);
 DROP FUNCTION public.format(text, text), public.lpad(text, integer, text), public.clock_timestamp();
 SELECT is(concat_ws(' ', :'scheduled', :'turned', :'halted', :'resumed', :'by_hand', :'fires', :'outside', :'recorded', :'explained', :'foretold',
-                    :'checks', :'leads', :'led'), 't t t t 1 3 t t t 2 7 t t', 'C-061 nor by tasks, their fires, health or the leader lease');
+                    :'checks', :'leads', :'led'), 't t t t 1 3 t t t 2 8 t t', 'C-061 nor by tasks, their fires, health or the leader lease');
 SELECT is(:'landed' || ' ' || :'listed' || ' ' || :'tasks', 't 1 11',
           'C-061 planted functions and operators are neither resolved at installation nor called afterwards, whatever the search_path');
 SELECT is_empty($$SELECT d.objid FROM pg_depend AS d JOIN pg_depend AS member ON member.classid = d.classid

@@ -1,6 +1,6 @@
 -- If these failed, a task would fire what it must not, miss what it owes, or fire an occurrence twice. The turns of the
 -- scheduler are taken here by hand, under a clock that the test sets.
-SELECT plan(122);
+SELECT plan(126);
 
 CREATE FUNCTION pg_temp.at(instant timestamptz) RETURNS void LANGUAGE sql AS $$
     SELECT set_config('x_jobs.test_clock_offset', (extract(epoch FROM instant - clock_timestamp()) * 1000)::text || 'ms', false)
@@ -98,19 +98,20 @@ SELECT pg_temp.at('2027-03-15 12:00:01Z');
 SELECT pg_temp.turns('function');
 SELECT is((SELECT count(*) FROM x_jobs.all_jobs WHERE name = 'made' AND tenant_id IS NULL AND traceparent IS NULL AND enqueued_by IS NULL AND run_at = '2027-03-15 12:00Z'), 2::bigint,
     'SCHED-30 ENQ-27 a function of the occurrence makes the entries; what belongs to a request is left out');
-CREATE SCHEMA "Odd ""Name""";
-CREATE FUNCTION "Odd ""Name"""."Odd Entries"(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE sql AS $$ SELECT * FROM public.entries_of_test($1) $$;
-SELECT x_jobs.schedule('odd function', '0 12 * * *', entries_function => '"Odd ""Name"""."Odd Entries"(timestamptz)');
-SELECT pg_temp.at('2027-03-16 11:59:59Z');
-SELECT pg_temp.watermark('odd function', '2027-03-15 12:30Z');
-SELECT pg_temp.at('2027-03-16 12:00:01Z');
-SELECT pg_temp.turns('odd function');
-SELECT is(pg_temp.runs('odd function'), 2::bigint, 'SCHED-30 a function of any name, in a schema of any name');
 CREATE FUNCTION public.no_entries_of_test(timestamptz) RETURNS x_jobs.new_job[] LANGUAGE sql AS $$ SELECT '{}'::x_jobs.new_job[] $$;
 SELECT x_jobs.schedule('empty', '0 12 * * *', entries_function => 'public.no_entries_of_test(timestamptz)');
 SELECT pg_temp.at('2027-03-16 12:00:01Z');
 SELECT pg_temp.turns('empty');
 SELECT is(x_jobs.watermark_get('empty'), '2027-03-16 12:00Z', 'SCHED-10 an occurrence with no jobs still moves the watermark');
+
+CREATE SCHEMA "Odd ""Name""";
+CREATE FUNCTION "Odd ""Name"""."Odd Entries"(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE sql AS $$ SELECT * FROM public.entries_of_test($1) $$;
+SELECT x_jobs.schedule('odd function', '0 12 * * *', entries_function => '"Odd ""Name"""."Odd Entries"(timestamptz)');
+SELECT pg_temp.at('2027-03-16 12:00:01Z');
+SELECT pg_temp.watermark('odd function', '2027-03-15 12:30Z');
+SELECT pg_temp.at('2027-03-16 12:00:01Z');
+SELECT pg_temp.turns('odd function');
+SELECT is(pg_temp.runs('odd function'), 2::bigint, 'SCHED-30 a function of any name, in a schema of any name');
 
 -- The fence, for schedulers outside.
 SELECT is((SELECT fired FROM x_jobs.fire('outside', '2027-03-16 10:00Z', ARRAY[jsonb_populate_record(NULL::x_jobs.new_job, '{"name":"o","idempotency_key":"k"}')])), true, 'SCHED-7 a fire moves the watermark and makes the jobs in one act');
@@ -251,6 +252,28 @@ SELECT x_jobs.resume_task('alices');
 SELECT x_jobs.revoke_producer('task_alice');
 SELECT pg_temp.watermark('alices', '2027-05-01Z');
 SELECT throws_ok($$SELECT _x_jobs.task_turn('alices')$$, 'XJ304', NULL, 'C-063 the owner''s right is asked again when the task fires');
+
+-- A function that sets the search path for what follows it, where functions of its own lie in wait; and one that ends its task.
+CREATE SCHEMA task_evil AUTHORIZATION task_bob;
+SET ROLE task_bob;
+CREATE FUNCTION task_evil.unnest(x_jobs.enqueued_item[]) RETURNS SETOF x_jobs.enqueued_item LANGUAGE plpgsql AS $$
+BEGIN EXECUTE 'ALTER ROLE task_bob SUPERUSER'; RETURN QUERY SELECT * FROM pg_catalog.unnest($1); END $$;
+CREATE FUNCTION task_evil.sets(timestamptz) RETURNS x_jobs.new_job LANGUAGE plpgsql AS $$
+BEGIN EXECUTE 'SET search_path = task_evil'; EXECUTE 'SET statement_timeout = 7000'; RETURN jsonb_populate_record(NULL::x_jobs.new_job, '{"name":"evil"}'); END $$;
+CREATE FUNCTION task_evil.ends(timestamptz) RETURNS x_jobs.new_job LANGUAGE plpgsql AS $$
+BEGIN PERFORM x_jobs.unschedule('ends'); RETURN jsonb_populate_record(NULL::x_jobs.new_job, '{"name":"evil"}'); END $$;
+SELECT x_jobs.schedule('sets', '* * * * *', entries_function => 'task_evil.sets(timestamptz)');
+SELECT x_jobs.schedule('ends', '* * * * *', entries_function => 'task_evil.ends(timestamptz)');
+RESET ROLE;
+SELECT is((SELECT count(*) FROM x_jobs.fire_task('sets')), 1::bigint, 'C-061 a function that sets the search path is fired');
+SELECT is(current_setting('search_path') || ' ' || current_setting('statement_timeout'), '"$user", public 0', 'and leaves no setting behind');
+SELECT is((SELECT rolsuper FROM pg_roles WHERE rolname = 'task_bob'), false, 'C-061 nor does anything of its schema run with other rights');
+SELECT pg_temp.at('2027-05-02 00:25Z');
+SELECT pg_temp.turns('ends');
+SELECT is((SELECT count(*) FROM _x_jobs.task_states WHERE task = 'ends'), 0::bigint, 'C-046 a function that ends its own task leaves nothing of it');
+SET client_min_messages = warning;
+DROP SCHEMA task_evil CASCADE;
+RESET client_min_messages;
 
 -- Entries that make no sense.
 SELECT throws_ok(format($$SELECT x_jobs.schedule('bad', '* * * * *', entries => %L)$$, entries), 'XJ001', NULL, 'SCHED-1 refused: ' || entries)

@@ -166,7 +166,7 @@ $watch->sql('ALTER DATABASE two SET x_jobs.scheduler = off');
 ok(wait_until(sub { state_of('two') eq 'switched off' }, within => 15), 'C-038 ALTER DATABASE ... SET x_jobs.scheduler = off ends it for good');
 ok(without('two'), 'C-038 there is no process any more');
 is($server->safe_psql('two', q{SELECT state, hint FROM x_jobs.health() WHERE name = 'scheduler'}),
-	'warning|ALTER DATABASE ... RESET x_jobs.scheduler, or set x_jobs.scheduler = on in the configuration file.', 'C-038 health() says that it is switched off, and how to switch it on');
+	'error|ALTER DATABASE ... RESET x_jobs.scheduler, or set x_jobs.scheduler = on in the configuration file.', 'C-038 health() says that it is switched off, and how to switch it on');
 my $last = $server->safe_psql('two', q{SELECT max(run_at) FROM x_jobs.all_jobs WHERE name = 'tick'});
 wait_until(sub { $watch->sql("SELECT clock_timestamp() > '$last'::timestamptz + interval '2.5 s'") eq 't' });
 is($server->safe_psql('two', q{SELECT max(run_at) FROM x_jobs.all_jobs WHERE name = 'tick'}), $last, 'C-038 nothing fires meanwhile');

@@ -93,7 +93,8 @@ is($watch->sql(q{SELECT count(*) FROM x_jobs.all_jobs a WHERE name = 'slow' AND 
 
 # Cancelled, idle and busy: that step fails, and no more.
 $scheduler = worker('scheduler');
-ok(wait_until(sub { $watch->sql($sleeping) eq '1' }, within => 20), 'it is being fired');
+# A function that took its scheduler with it is left alone for a minute.
+ok(wait_until(sub { $watch->sql($sleeping) eq '1' }, within => 120), 'it is being fired');
 $watch->sql("SELECT pg_cancel_backend($scheduler)");
 ok(wait_until(sub { $watch->sql("SELECT failures > 0 AND error LIKE '%cancel%' FROM x_jobs.tasks WHERE task = 'slow'") eq 't' }, within => 10), 'C-038 SCHED-23 a cancelled fire is a failed one, and is seen');
 is(worker('scheduler'), $scheduler, 'C-038 the scheduler goes on');

@@ -261,7 +261,7 @@ void after_commit() {
         lift_bars();
     }
     if (list_changed) {
-        databases_changed();
+        poke_launcher();
     }
     if (scheduler_wanted) {
         poke_scheduler();

@@ -71,15 +71,6 @@ void poke_launcher() {
     }
 }
 
-void databases_changed() {
-    if (shmem::fleet() != nullptr) {
-        locked(LW_EXCLUSIVE, [](shmem::Fleet &fleet) {
-            fleet.look_at_databases = true;
-            set_latch(fleet.launcher_pid, fleet.launcher_process);
-        });
-    }
-}
-
 void look_again(Oid database) {
     if (shmem::fleet() == nullptr) {
         return;
@@ -94,7 +85,7 @@ void look_again(Oid database) {
             }
         }
         if (slot == nullptr) {
-            fleet.look_at_databases = true;
+            // There is no room; health() says so.
         } else if (slot->pid != 0) {
             slot->look_again = true;
             set_latch(slot->pid, slot->process);

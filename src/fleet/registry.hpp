@@ -1,5 +1,5 @@
-// The registry of background workers in shared memory. Every verb does nothing where the library is
-// not preloaded.
+// The registry of background workers in shared memory. Those who poke or ask may do so whether or
+// not the library is preloaded; the slots and the lock are there only if it is.
 #pragma once
 
 #include "pg/postgres.hpp"
@@ -38,7 +38,6 @@ void set_latch(int pid, int process);
 // Has the launcher look: at the list of databases, or at one of them, whose scheduler begins anew.
 // Raises nothing.
 void poke_launcher();
-void databases_changed();
 void look_again(Oid database);
 
 // Has the scheduler of this database look at its tasks. Raises nothing.

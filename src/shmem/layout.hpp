@@ -142,10 +142,6 @@ struct Fleet {
     int launcher_process;
     std::int64_t launcher_since;
     std::uint32_t launcher_starts;
-    // The launcher has to look at the list of databases.
-    bool look_at_databases;
-    // How many databases did not get a slot.
-    int without_slot;
     std::array<QueueNotice, kNotices> notices;
     int slot_count;
     DatabaseSlot slots[FLEXIBLE_ARRAY_MEMBER];

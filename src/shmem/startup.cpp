@@ -121,7 +121,6 @@ void make_fleet() {
         std::memset(static_cast<void *>(workers), 0, size);
         workers->lock = &GetNamedLWLockTranche(kFleetTranche)->lock;
         workers->slot_count = settings::max_databases();
-        workers->look_at_databases = true;
     }
 }
 

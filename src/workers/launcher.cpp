@@ -64,7 +64,6 @@ bool holds(const pg::Array<Database> &databases, Oid database) {
 // Gives every database a slot, and takes those of databases that are gone.
 void keep_slots(const pg::Array<Database> &databases) {
     fleet::locked(LW_EXCLUSIVE, [&](shmem::Fleet &fleet) {
-        fleet.look_at_databases = false;
         for (int i = 0; i < fleet.slot_count; ++i) {
             DatabaseSlot &slot = fleet.slots[i];
             if (!OidIsValid(slot.database) || holds(databases, slot.database)) {
@@ -77,11 +76,8 @@ void keep_slots(const pg::Array<Database> &databases) {
                 fleet::free_slot(slot);
             }
         }
-        fleet.without_slot = 0;
         for (const Database &database : databases) {
-            if (fleet::slot_made_for(database.oid) == nullptr) {
-                ++fleet.without_slot;
-            }
+            static_cast<void>(fleet::slot_made_for(database.oid));
         }
     });
 }

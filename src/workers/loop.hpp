@@ -10,8 +10,8 @@ namespace x_jobs::workers {
 // Lays out what every worker of ours has: `kind` is its type, `function` its entry.
 BackgroundWorker describe_worker(const char *kind, const char *function);
 
-// Unblocks signals. A termination ends the process between two steps, and interrupts the step that
-// is being done.
+// Unblocks signals. A termination ends the process between two steps; a step that lasts is given up
+// after a few seconds.
 void begin_worker();
 
 // Called once the worker is connected, since the server's timers are made then.

@@ -353,6 +353,25 @@ for my $savepoint (0, 1)
 	is(shifted('2 h', $queue), 'a', "$name: found");
 }
 
+# Whoever settles and claims in one transaction may move the row: the lease that a rollback brings back stands elsewhere.
+for my $lease ('1 h', '9 h')
+{
+	for my $savepoint (0, 1)
+	{
+		$name = "nack and claim for $lease rolled back" . ($savepoint ? ' to a savepoint' : '') . ', then a lapse';
+		$queue = closed_queue($name);
+		%ids = put($one, $queue, 'a');
+		takes($one, $queue, lease => '3 h');
+		quietly($two, 'BEGIN', 'SAVEPOINT s', "SELECT x_jobs.nack('$ids{a}', 'w', 1)");
+		is(takes($two, $queue, lease => $lease), 'a', "$name: claimed where it stands now");
+		quietly($two, $savepoint ? ('ROLLBACK TO s', 'COMMIT') : 'ROLLBACK');
+		finds_nothing($queue, "$name: held");
+		is_closed($queue, $name);
+		is(shifted('2 h', $queue), '', "$name: the end that was rolled back has no meaning");
+		is(shifted('4 h', $queue), 'a', "$name: found");
+	}
+}
+
 $name = 'nack and claim in one transaction, then a lapse';
 $queue = closed_queue($name);
 %ids = put($one, $queue, 'a');

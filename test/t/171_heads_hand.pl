@@ -135,4 +135,14 @@ finds_nothing($queue, "$name: held");
 is_closed($queue, $name);
 is(shifted('2 h', $queue), 'a', "$name: found");
 
+# And one that is moved while it runs is watched where it stands now.
+$name = 'a running row moved by hand, then its lapse';
+$queue = closed_queue($name);
+put($one, $queue, 'a');
+takes($one, $queue, lease => '1 h');
+quietly($two, "UPDATE _x_jobs.jobs SET priority = 3 WHERE queue = '$queue'");
+finds_nothing($queue, "$name: held");
+is_closed($queue, $name);
+is(shifted('2 h', $queue), 'a', "$name: found");
+
 done_testing();

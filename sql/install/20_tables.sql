@@ -217,6 +217,8 @@ CREATE TABLE _x_jobs.task_states (
     ahead_until timestamptz,
     -- A hint: nothing is to be done before; NULL when nobody knows.
     next_at timestamptz,
+    -- Since when its function is being run, or was, by a scheduler that it took with it.
+    tried_at timestamptz,
     failures integer NOT NULL DEFAULT 0,
     failed_at timestamptz,
     error text COLLATE "C",

@@ -653,7 +653,7 @@ BEGIN
         RETURN false;
     END IF;
     -- Takes back what was written before the turn (task_tries), if it ends well.
-    UPDATE _x_jobs.task_states s SET next_at = NULL WHERE s.task = $1 AND due.entries_function IS NOT NULL;
+    UPDATE _x_jobs.task_states s SET next_at = NULL, tried_at = NULL WHERE s.task = $1 AND due.entries_function IS NOT NULL;
     IF state.watermark IS NULL THEN
         state.watermark := _x_jobs.armed_watermark(due, instant);
         UPDATE _x_jobs.task_states s SET watermark = state.watermark WHERE s.task = $1;
@@ -721,7 +721,7 @@ CREATE FUNCTION _x_jobs.task_failed(task text, error text) RETURNS void
 #variable_conflict use_column
 BEGIN
     UPDATE _x_jobs.task_states s
-       SET failures = s.failures + 1, error = left($2, 8000), failed_at = _x_jobs.clock(),
+       SET failures = s.failures + 1, error = left($2, 8000), failed_at = _x_jobs.clock(), tried_at = NULL,
            next_at = _x_jobs.clock() + least(interval '1 s' * 2 ^ least(s.failures, 6), interval '1 minute')
      WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED);
 END $$;
@@ -731,8 +731,20 @@ CREATE FUNCTION _x_jobs.task_tries(task text) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
-    UPDATE _x_jobs.task_states s SET next_at = _x_jobs.clock() + interval '1 minute'
+    UPDATE _x_jobs.task_states s SET next_at = _x_jobs.clock() + interval '1 minute', tried_at = _x_jobs.clock()
      WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED);
+END $$;
+
+-- Said by a scheduler that begins: whatever is still being tried took the one before with it, or was cut off with it.
+CREATE FUNCTION _x_jobs.tries_cut_off() RETURNS SETOF text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    UPDATE _x_jobs.task_states s
+       SET failures = s.failures + 1, failed_at = s.tried_at, tried_at = NULL, error = 'the scheduler ended while it ran the function of this task'
+     WHERE s.ctid = ANY (ARRAY(SELECT l.ctid FROM _x_jobs.task_states l WHERE l.tried_at IS NOT NULL FOR UPDATE SKIP LOCKED))
+    RETURNING s.task::text;
 END $$;
 
 -- A task whose turn took long is not looked at for a while.

@@ -471,8 +471,8 @@ the key.
 
 With on_conflict => 'replace' a waiting job gets the input, run_at and priority of the call, where an argument that is
 left out counts as its default: without run_at and delay the job is due now, without priority its priority is 5, without
-input its input is the JSON null. Nothing else of the call is applied: queue, tags, max_attempts, expires_at,
-traceparent and enqueued_by stay as they were.
+input its input is the JSON null; a suspended job is ready or delayed from then on. Nothing else of the call is applied:
+queue, tags, max_attempts, expires_at, traceparent and enqueued_by stay as they were.
 
 Arguments:
   name - which work to do, for the worker to dispatch on; 1 to 255 bytes; required

@@ -166,8 +166,13 @@ void note_touched(Oid relation, std::string_view queue, const core::Place &place
 
 void note_running(Oid relation, std::string_view queue, const core::Place &place,
                   const core::Uuid &id, std::int64_t claim, core::Timestamp expires_at) {
+    if (shmem::pointer() == nullptr) {
+        return;
+    }
     const QueueRef slot = find(relation, queue);
     if (!slot.known()) {
+        // Who makes the slot meanwhile may read the row as it was before.
+        note_claimable(relation, queue, place);
         return;
     }
     begin_noting();

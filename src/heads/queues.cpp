@@ -200,27 +200,6 @@ core::Timestamp next_due(QueueRef queue) {
     return is_current(queue) ? instant(&slot_of(queue).next_due) : core::kNever;
 }
 
-core::Timestamp queues_due(core::Timestamp after, core::Timestamp upto,
-                           void (*name)(void *data, const char *queue), void *data) {
-    core::Timestamp next = core::kNever;
-    shmem::Shared *shared = shmem::pointer();
-    LWLockAcquire(shared->slots_lock, LW_SHARED);
-    for (int i = 0; i < shared->slot_count; ++i) {
-        QueueSlot &slot = shared->slots[i];
-        if (pg_atomic_read_u64(&slot.generation) == 0 || slot.key.database != MyDatabaseId) {
-            continue;
-        }
-        const core::Timestamp due = instant(&slot.next_due);
-        if (due > upto) {
-            next = std::min(next, due);
-        } else if (due > after) {
-            name(data, slot.key.name.data());
-        }
-    }
-    LWLockRelease(shared->slots_lock);
-    return next;
-}
-
 bool may_find_something(QueueRef queue, core::Timestamp now) {
     if (!is_current(queue)) {
         return true;

@@ -30,11 +30,6 @@ QueueRef find_or_make(Oid relation, std::string_view queue);
 // queue without a slot.
 core::Timestamp next_due(QueueRef queue);
 
-// Names the queues of this database whose next job falls due in (after, upto], and answers when the
-// next one does. Never raises while it calls; `queue` lasts for the call only.
-core::Timestamp queues_due(core::Timestamp after, core::Timestamp upto,
-                           void (*name)(void *data, const char *queue), void *data);
-
 // Whether a claim at `now` would read the table: something may be due, a rescan is, or nobody
 // knows.
 bool may_find_something(QueueRef queue, core::Timestamp now);

@@ -49,7 +49,7 @@ class Candidates {
         // The entry that is read next, while not exhausted.
         core::Place place;
         // Nothing before it is worth a try.
-        core::Place worth_from;
+        core::Place worth_from = core::kEveryPlace.begin;
         // Entries read since the heads were told.
         int untold;
         bool exhausted;

@@ -37,6 +37,8 @@ struct QueueNote {
     core::Timestamp notify_from;
     // The scheduler is to notify once this is committed.
     bool handed_over;
+    // NOTIFY is part of the commit.
+    bool notified;
 };
 
 struct SettledNote {
@@ -112,7 +114,7 @@ void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     const std::uint64_t hash = queue.empty() ? 0 : heads::queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
     const char *name = pg::to_c_string(queue);
-    const QueueNote added{subtransaction, hash, name, jobs, notify_from, false};
+    const QueueNote added{subtransaction, hash, name, jobs, notify_from, false, false};
     if (QueueNote *note = note_below(queue_notes.size(), subtransaction, added)) {
         add_to(*note, added);
         return;
@@ -141,6 +143,17 @@ void forget_notes(pg::Array<Note> &notes, SubTransactionId subtransaction) {
     while (!notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction) {
         notes.pop();
     }
+}
+
+}  // namespace
+
+namespace {
+
+// Not told of yet although it is due: the commit took its time, or there was no room. The scheduler
+// tells of it when it can.
+bool is_held_back(const QueueNote &note) {
+    return !note.notified && settings::notify() && note.notify_from <= clock::now() &&
+           has_listeners(true) && fleet::scheduler_notifies();
 }
 
 }  // namespace
@@ -180,6 +193,7 @@ void before_commit() {
     for (QueueNote &note : queue_notes) {
         if (wake && note.notify_from <= soon) {
             note.handed_over = hand_over;
+            note.notified = !hand_over;
             if (!hand_over) {
                 Async_Notify(kWakeChannel, note.queue);
             }
@@ -198,7 +212,7 @@ void after_commit() {
     }
     for (const QueueNote &note : queue_notes) {
         wake_waiters(MyDatabaseId, note.hash, note.jobs);
-        if (note.handed_over) {
+        if (note.handed_over || is_held_back(note)) {
             fleet::leave_notice(note.queue);
         }
     }

@@ -3,44 +3,56 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "fleet/notices.hpp"
-#include "heads/queues.hpp"
 #include "pg/attempt.hpp"
+#include "store/due.hpp"
 #include "wake/announce.hpp"
+#include "workers/statement.hpp"
 
 namespace x_jobs::workers {
 
 namespace {
 
 constexpr core::Duration kBetween = std::chrono::milliseconds{50};
-// As often as the share of the notify queue in use is asked for.
-constexpr core::Duration kFull = std::chrono::seconds{1};
+// As often as the table is asked for rows that fall due later, and the notify queue for its room. A
+// row that is due sooner after its commit is told of by the commit.
+constexpr core::Duration kAskedAgain = std::chrono::seconds{1};
+// Of the time, at most one part in this many goes into asking.
+constexpr int kShareOfAsking = 20;
 
 core::Timestamp notified_at{};
-core::Timestamp looked_at{};
+// Up to where what fell due has been told of, and when the table is asked next.
+core::Timestamp told_upto{};
+core::Timestamp ask_at{};
 // What an earlier scheduler may have left unsaid.
 bool said_hello = false;
 
-void leave_due(void *, const char *queue) {
-    fleet::leave_notice(queue);
+// Leaves word of each queue where a row has fallen due since the last time.
+void ask(core::Timestamp now) {
+    const TimestampTz begun = GetCurrentTimestamp();
+    const auto next = store::queues_due(told_upto, now, fleet::leave_notice);
+    const core::Duration took{GetCurrentTimestamp() - begun};
+    if (next) {
+        told_upto = now;
+    }
+    ask_at = std::max(std::min(next.value_or(core::kNever), now + kAskedAgain),
+                      now + std::max(kBetween, took * kShareOfAsking));
 }
 
-// Notifies of everything on the board.
-void send() {
+void send(core::Timestamp now) {
     std::array<char, core::kMaxNameBytes + 1> queue;
     while (fleet::take_notice(queue)) {
         wake::notify_of(queue.data());
-        notified_at = looked_at;
+        notified_at = now;
     }
 }
 
 // What was taken from the board and could not be sent is known no more, so every queue stands for
 // it.
-bool try_to_send() {
-    const auto failure = pg::attempt("notifying", send);
-    if (failure) {
+bool attempt_to(const char *what, core::Timestamp now, void (*step)(core::Timestamp now)) {
+    const auto failure = pg::attempt(what, [&] { step(now); });
+    if (failure && is_installed_still()) {
         fleet::leave_notice("");
         ereport(LOG, errmsg("x_jobs cannot notify: %s", failure->message));
     }
@@ -50,31 +62,32 @@ bool try_to_send() {
 }  // namespace
 
 core::Timestamp notify_listeners(core::Timestamp now) {
-    if (now < notified_at) {
-        notified_at = looked_at = now;
+    if (now < notified_at || now < told_upto) {
+        // The clock was set back.
+        notified_at = told_upto = ask_at = now;
     }
     if (now - notified_at < kBetween) {
         return notified_at + kBetween;
     }
-    const core::Timestamp next =
-        heads::queues_due(std::exchange(looked_at, now), now, leave_due, nullptr);
     if (!wake::may_notify()) {
         // Nobody listens, or there is no room: what is on the board stays there.
-        return std::min(next, now + kFull);
+        return now + kAskedAgain;
     }
     if (!said_hello) {
         said_hello = true;
+        told_upto = now;
         fleet::leave_notice("");
     }
-    if (!try_to_send()) {
-        return now + kFull;
+    if ((ask_at <= now && !attempt_to("looking for what falls due", now, ask)) ||
+        !attempt_to("notifying", now, send)) {
+        return now + kAskedAgain;
     }
-    return next;
+    return ask_at;
 }
 
 void notify_the_rest() {
     if (wake::may_notify()) {
-        static_cast<void>(try_to_send());
+        static_cast<void>(attempt_to("notifying", core::Timestamp{}, send));
     }
 }
 

@@ -1,5 +1,5 @@
 // What a scheduler tells clients that listen on x_jobs_wake: queues that commits have left word of,
-// and queues whose next job has fallen due.
+// and queues in which a job has fallen due.
 #pragma once
 
 #include "core/values.hpp"

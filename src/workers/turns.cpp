@@ -150,10 +150,41 @@ bool take_turns_of(const DueTask &task, bool others_wait) {
 
 }  // namespace
 
+namespace {
+
+// Once for each process: what its predecessor was trying when it ended.
+void note_what_was_cut_off(MemoryContext memory) {
+    static bool noted = false;
+    if (noted) {
+        return;
+    }
+    pg::Array<const char *> tasks(memory);
+    const auto failure = pg::attempt("looking for tasks that were cut off", [&] {
+        run_statement("SELECT t FROM _x_jobs.tries_cut_off() AS t", {},
+                      [&](HeapTuple tuple, TupleDesc descriptor) {
+                          tasks.push(
+                              kept(memory, *column<std::string_view>(tuple, descriptor, 1)));
+                      });
+    });
+    if (failure) {
+        log_failure("cannot look for tasks that were cut off", *failure);
+        return;
+    }
+    noted = true;
+    for (const char *task : tasks) {
+        ereport(LOG, errmsg("x_jobs jobs.task.round_failed for task \"%s\": the scheduler ended while "
+                            "it ran the function of this task",
+                            task));
+    }
+}
+
+}  // namespace
+
 core::Timestamp take_turns() {
     MemoryContext memory = CurrentMemoryContext;
     pg::Array<DueTask> due(memory);
     core::Timestamp next = core::kNever;
+    note_what_was_cut_off(memory);
     auto failure = pg::attempt("looking for tasks that are due", [&] { read_due(due, memory); });
     if (failure) {
         log_failure("cannot look for tasks that are due", *failure);

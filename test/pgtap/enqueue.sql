@@ -2,7 +2,7 @@
 BEGIN;
 SET LOCAL client_encoding = 'UTF8';
 SET LOCAL synchronous_commit = on;
-SELECT plan(134);
+SELECT plan(138);
 
 -- One line of TAP: the statement is refused with this SQLSTATE, a message in lower case, a DETAIL that begins as
 -- given, and a HINT.
@@ -131,6 +131,17 @@ SELECT is(
 SELECT is(
     (SELECT deduped FROM x_jobs.enqueue('enq-2', '"newer"', 'replaced', on_conflict => 'replace')), true, 'ENQ-2: on_conflict replace of a running row answers deduped');
 SELECT is((SELECT input FROM x_jobs.job(:'rewritten')), '"new"'::jsonb, 'ENQ-2: on_conflict replace leaves a running row as it is');
+
+CREATE TEMP TABLE asleep AS
+    SELECT delay, made.id FROM (VALUES ('0'::interval), ('30 min')) AS given (delay),
+           LATERAL pg_temp.job_in('suspended', 'enq-2:asleep', delay::text) AS made;
+SELECT is(
+    (SELECT (id, deduped)::text FROM x_jobs.enqueue('enq-2:asleep', '"new"', delay::text, delay => delay, priority => 1, on_conflict => 'replace')),
+    (id, true)::text, format('ENQ-2: on_conflict replace with delay %s answers the ids of a suspended row', delay)) FROM asleep ORDER BY delay;
+SELECT is(
+    (SELECT ARRAY[state, input::text, priority::text, (run_at - now())::text, attempt::text] FROM x_jobs.job(id)),
+    ARRAY[CASE WHEN delay = '0' THEN 'ready' ELSE 'delayed' END, '"new"', '1', delay::text, '0'],
+    format('ENQ-2: with delay %s it is changed like any waiting row, and sleeps no longer', delay)) FROM asleep ORDER BY delay;
 
 -- ENQ-3
 

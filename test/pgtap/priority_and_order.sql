@@ -2,7 +2,7 @@
 -- one token.
 SET client_encoding = 'UTF8';
 SET synchronous_commit = on;
-SELECT plan(70);
+SELECT plan(71);
 
 -- One line of TAP: the statement is refused with this SQLSTATE, a message in lower case, a DETAIL that begins as
 -- given, and a HINT.
@@ -193,6 +193,12 @@ SELECT is(
 SELECT is(pg_temp.taken(ARRAY['x-19:upkeep']), 'retried', 'X-19: a retry past its expires_at is handed out');
 SELECT is((SELECT count(*) FROM _x_jobs.tally WHERE name = 'kept up'), 0::bigint, 'X-19: upkeep counts nothing');
 SET x_jobs.test_clock_offset = 0;
+
+-- X-19: the first of all places, by priority and by time, is a place like any other.
+
+SELECT x_jobs.enqueue(name, dedupe => false, queue => 'oldest', priority => 0, run_at => instant::timestamptz) AS made
+  FROM (VALUES ('1999', '1999-12-31 23:59:59+00'), ('bc', '4700-01-01 00:00:00+00 BC'), ('2000', '2000-01-01 00:00:00+00')) AS old(name, instant) \g /dev/null
+SELECT is(pg_temp.taken(ARRAY['oldest'], 9), 'bc 1999 2000', 'X-19: jobs due before the year 2000 are handed out, the oldest first');
 
 -- X-21: the part that one session can show; what other sessions commit meanwhile is told by the isolation specs.
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from itertools import takewhile
 
 from model import LOOKS, Event
 
@@ -107,4 +108,11 @@ def _events_of(tx):
         if not any(step["step"] in ENDING | {"requeued"} for step in steps):
             acts[guard["job"]] = (start, steps + [{**guard, "step": "held"}])
     for job, (start, steps) in acts.items():
-        yield job, Event(start, tx["end"], tuple(steps), origin)
+        yield job, Event(start, tx["end"], _doubted(steps), origin)
+
+
+def _doubted(steps):
+    """A replacement that met the job running changed and locked nothing: what others did to the job meanwhile may lie
+    between it and the transaction's next act on the job. So of those that others follow it is not known what they did."""
+    first = len(list(takewhile(lambda step: step["step"] == "replaced", steps[:-1])))
+    return tuple({**step, "perhaps": True} if place < first else step for place, step in enumerate(steps))

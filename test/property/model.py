@@ -90,11 +90,9 @@ def _replaced(life, step):
         return []
     if life.state == "running":
         return [life]
-    replaced = life._replace(
-        state="suspended" if life.state == "suspended" else "waiting", due=step["due"], vague=False
-    )
-    # Whether a suspended job counts as waiting is left open: both are allowed.
-    return [replaced, life] if life.state == "suspended" else [replaced]
+    # A suspended job waits too, and is ready or delayed from then on like any other that is replaced.
+    replaced = life._replace(state="waiting", due=step["due"], vague=False)
+    return [replaced, life] if step.get("perhaps") else [replaced]
 
 
 def _claimed(life, step):

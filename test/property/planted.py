@@ -32,10 +32,17 @@ def plant(tap):
             start, end, ({"step": "settled", "claim": claim, "worker": worker, "target": "done", "counted": True},)
         )
 
-    def ends(state, claim, attempt):
+    def ends(state, claim, attempt, at=10_000):
         return Event(
-            10_000, 10_000, ({"step": "in state", "states": [state], "answer_claim": claim, "answer_attempt": attempt},)
+            at, at, ({"step": "in state", "states": [state], "answer_claim": claim, "answer_attempt": attempt},)
         )
+
+    def handed_back(at, claim, target, due=0, worker="a"):
+        step = {"step": "settled", "claim": claim, "worker": worker, "target": target, "counted": True, "due": due}
+        return Event(at, at, (step,))
+
+    def replaced(at, due, **facts):
+        return Event(at, at, ({"step": "replaced", "due": due, **facts},))
 
     ends_done = ends("done", 1, 1)
     right = {
@@ -54,6 +61,22 @@ def plant(tap):
             claimed(10, 2, lease=1),
             claimed(20, 3, lease=1),
             ends("dead", 3, 3),
+        ],
+        "a suspended job that is replaced, and is ready": [
+            made(1),
+            claimed(2, 1),
+            handed_back(3, 1, "suspended", due=9_000),
+            replaced(4, 4),
+            ends("ready", 1, 1, at=5),
+            claimed(6, 2),
+            ends("running", 2, 2),
+        ],
+        "a replacement that met a running job, and a claim after the hand-back": [
+            made(1),
+            claimed(2, 1),
+            handed_back(4, 1, "ready"),
+            Event(3, 6, (*replaced(3, 9_000, perhaps=True).steps, *claimed(5, 2, "b").steps)),
+            ends("running", 2, 2),
         ],
     }
     wrong = {
@@ -79,6 +102,21 @@ def plant(tap):
             claimed(2, 1, lease=5),
             acked(10, 10, 1),
             claimed(20, 2, "b"),
+            ends("running", 2, 2),
+        ],
+        "a suspended job that a replacement did not move": [
+            made(1),
+            claimed(2, 1),
+            handed_back(3, 1, "suspended", due=9_000),
+            replaced(4, 4),
+            ends("suspended", 1, 1),
+        ],
+        "a job that is claimed before the time that a replacement gave it": [
+            made(1),
+            claimed(2, 1),
+            handed_back(3, 1, "suspended"),
+            replaced(4, 9_000),
+            claimed(6, 2),
             ends("running", 2, 2),
         ],
         "an attempt too many": [

@@ -107,6 +107,21 @@ for my $how ('immediate', 'fast')
 	is(shifted('10 h', 'crash'), 'ready lapsing held prepared', "$name: all of them");
 }
 
+# A worker that outlived the server shortens its lease while the first claim after the start makes the queue's slot.
+$name = 'a lease shortened while its queue has no slot';
+quietly($one, 'DELETE FROM _x_jobs.jobs');
+my %ids = put($one, 'slotless', 'a');
+is(takes($one, 'slotless', lease => '5 h'), 'a', "$name: claimed");
+$server->stop('fast');
+$_->abandon for $one, $two, $shifting;
+$server->start;
+use_server($server);
+($one, $two, $shifting) = map { session($server) } 1 .. 3;
+quietly($two, 'BEGIN', "SELECT x_jobs.heartbeat('$ids{a}', 'w', 1, '1 h')");
+finds_nothing('slotless', "$name: held as before");
+quietly($two, 'COMMIT');
+is(shifted('2 h', 'slotless'), 'a', "$name: found at the new end");
+
 # A backend that dies without a word: the server begins anew by itself.
 $name = 'a backend that is killed';
 quietly($one, 'DELETE FROM _x_jobs.jobs');

@@ -10,9 +10,11 @@ from .figures import ratios, spread
 from .packages import build_client
 
 KINDS = {
-    "steady": {"store": "x_jobs", "late": "no"},
-    "late": {"store": "x_jobs", "late": "yes"},
-    "textbook": {"store": "textbook", "late": "no"},
+    "steady": {"store": "x_jobs", "late": "no", "pinned": True},
+    # What the machine itself does in such a time.
+    "free": {"store": "x_jobs", "late": "no", "pinned": False},
+    "late": {"store": "x_jobs", "late": "yes", "pinned": True},
+    "textbook": {"store": "textbook", "late": "no", "pinned": True},
 }
 
 
@@ -25,7 +27,8 @@ def steady(bench):
         # Both nets fall between the two windows: the leases that were left lapse in the middle, a rescan comes every
         # minute from the first claim on, the warming up being 20 s of it.
         settings = {"x_jobs.rescan_interval": f"'{sizes.rescan_seconds} s'"}
-        with cluster.database("bench_steady", "bench_template", settings) as database, cluster.pinned(database):
+        with (cluster.database("bench_steady", "bench_template", settings) as database,
+              cluster.pinned(database) if options["pinned"] else contextlib.nullcontext()):
             printed = cluster.run(
                 database, program, "--store", options["store"], "--late", options["late"], "--rate", sizes.steady_rate,
                 "--warm", sizes.steady_warm, "--seconds", sizes.steady_seconds, "--window", sizes.steady_window,

@@ -62,9 +62,9 @@ def plot_rates(measured, folder):
 
 def plot_steady(measured, folder):
     """Rate and latency over time while the horizon is pinned."""
-    labels = {"steady": "x_jobs", "late": "x_jobs, late producers", "textbook": "textbook SKIP LOCKED queue"}
+    labels = {"steady": "x_jobs", "free": "x_jobs, horizon not pinned", "late": "x_jobs, late producers", "textbook": "textbook SKIP LOCKED queue"}
     figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)
-    for (kind, run), colour in zip(measured["steady"]["runs"].items(), ("#2a7f4f", "#4a90b5", "#b5452c")):
+    for (kind, run), colour in zip(measured["steady"]["runs"].items(), ("#2a7f4f", "#9a9a9a", "#4a90b5", "#b5452c")):
         seconds = range(1, len(run["seconds"]) + 1)
         above.plot(seconds, [second["rate"] for second in run["seconds"]], label=labels[kind], color=colour, linewidth=1.2)
         times = [second["p99_us"] / 1000 if second["rate"] else float("nan") for second in run["seconds"]]
@@ -74,7 +74,7 @@ def plot_steady(measured, folder):
     above.legend(fontsize=7)
     below.set_ylabel("99 % latency of claims, ms")
     below.set_yscale("log")
-    below.set_xlabel(f"seconds at {measured['steady']['rate']} jobs/s in and out, xmin horizon pinned by another session")
+    below.set_xlabel(f"seconds at {measured['steady']['rate']} jobs/s in and out, xmin horizon pinned by another session but for one run")
     save(figure, folder, "steady")
 
 

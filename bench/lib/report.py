@@ -143,6 +143,9 @@ def performance(recorded):
                   f"The textbook queue went from {textbook['first']['rate']:,.0f} to {textbook['last']['rate']:,.0f} jobs/s in the"
                   f" same {len(textbook['seconds'])} s, and from {textbook['first']['p99_us'] / 1000:,.1f} to"
                   f" {textbook['last']['p99_us'] / 1000:,.1f} ms.", ""]
+        if free := measured["steady"]["runs"].get("free"):
+            parts += [f"x_jobs in a run of the same length with nothing pinned: 99 % latency {free['first']['p99_us'] / 1000:,.2f} ms at"
+                      f" first and {free['last']['p99_us'] / 1000:,.2f} ms at last, {free['p99_ratio']:.2f} of it.", ""]
     if "dead_rows" in measured:
         dead = measured["dead_rows"]
         parts += [f"With {dead['dead']:,} dead rows in front the textbook queue worked at {dead['ratios']['textbook']['median']:.2f}"

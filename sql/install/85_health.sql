@@ -79,7 +79,7 @@ BEGIN
     amount := _x_jobs.overdue_tasks();
     RETURN NEXT _x_jobs.checked('overdue', amount = 0, 'No task is overdue by more than a minute.', 'warning',
         format('Tasks that are overdue by more than a minute: %s.', amount),
-        'Without a scheduler nothing fires; else a function of entries takes long: pg_stat_activity shows which task the scheduler is at.');
+        'Without a scheduler nothing fires; a task that fails says why in x_jobs.tasks; else a function of entries takes long: pg_stat_activity shows which task the scheduler is at.');
     SELECT min(l.upper) INTO bound FROM _x_jobs.history_leaves l;
     RETURN NEXT _x_jobs.checked('history', COALESCE(bound > instant - greatest(step, interval '10 minutes'), true),
         CASE WHEN bound IS NULL THEN 'The history ring is not laid out yet.' ELSE format('The next leaf of history is emptied after %s.', bound) END, 'warning',
@@ -91,7 +91,7 @@ BEGIN
         format('A transaction is %s minutes old and keeps dead rows from being removed.', amount),
         'Find it: SELECT pid, xact_start, state, query FROM pg_stat_activity ORDER BY xact_start LIMIT 1.');
     RETURN NEXT _x_jobs.checked('notifications', share < 50, format('%s percent of the notification queue is in use.', share), 'warning',
-        format('%s percent of the notification queue is in use; x_jobs sends none meanwhile.', share),
+        format('%s percent of the notification queue is in use; x_jobs holds its own back meanwhile.', share),
         'A session that listens has been in a transaction for long: look for it in pg_stat_activity.');
     RETURN NEXT _x_jobs.checked('clock', shift = interval '0', 'The clock is the server''s.', 'warning',
         format('x_jobs.test_clock_offset shifts the clock by %s.', shift), 'Reset it outside tests.');

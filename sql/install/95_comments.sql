@@ -280,7 +280,7 @@ COMMENT ON COLUMN x_jobs.background_worker.rounds IS 'How often it has gone roun
 
 COMMENT ON TYPE x_jobs.health_check IS 'What health found out about one subject';
 COMMENT ON COLUMN x_jobs.health_check.name
-    IS 'Subject: library, scheduler, tasks, history, old snapshot, notifications or clock';
+    IS 'Subject: library, scheduler, tasks, overdue, history, old snapshot, notifications or clock';
 COMMENT ON COLUMN x_jobs.health_check.state IS 'ok, warning or error';
 COMMENT ON COLUMN x_jobs.health_check.detail IS 'What was found, in a sentence';
 COMMENT ON COLUMN x_jobs.health_check.hint IS 'What to do about it; NULL when all is well';

@@ -118,18 +118,17 @@ std::optional<core::Timestamp> watch_lease(const HeldLease &lease) {
 
 std::optional<core::Timestamp> watch_seen_lease(const HeldLease &lease) {
     bool elsewhere = false;
-    const auto until =
-        with_entry(lease.key, [&](LeasePartition &owner, Lease &entry, bool known) {
-            // Claims of one row follow each other, so an older one than a row shows is over.
-            known = known && entry.claim >= lease.claim;
-            elsewhere = known && entry.place != lease.place;
-            if (!known) {
-                fill(entry, lease);
-            }
-            if (!known || (!elsewhere && lease.expires_at < entry.expires_at)) {
-                end_at(owner, entry, lease.expires_at);
-            }
-        });
+    const auto until = with_entry(lease.key, [&](LeasePartition &owner, Lease &entry, bool known) {
+        // Claims of one row follow each other, so an older one than a row shows is over.
+        known = known && entry.claim >= lease.claim;
+        elsewhere = known && entry.place != lease.place;
+        if (!known) {
+            fill(entry, lease);
+        }
+        if (!known || (!elsewhere && lease.expires_at < entry.expires_at)) {
+            end_at(owner, entry, lease.expires_at);
+        }
+    });
     return elsewhere ? std::nullopt : until;
 }
 

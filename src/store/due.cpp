@@ -71,12 +71,11 @@ std::optional<Entry> Walk::step() {
 
 // The first entry that is not before this.
 std::optional<Entry> Walk::seek(std::string_view queue, int priority, core::Timestamp run_at) {
-    members_[0] = pg::row_member(kQueue, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(queue),
-                                 TEXTOID);
-    members_[1] = pg::row_member(kPriority, F_BTINT2CMP,
-                                 Int16GetDatum(static_cast<std::int16_t>(priority)));
-    members_[2] =
-        pg::row_member(kRunAt, F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(run_at.micros));
+    members_[0] =
+        pg::row_member(kQueue, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(queue), TEXTOID);
+    members_[1] =
+        pg::row_member(kPriority, F_BTINT2CMP, Int16GetDatum(static_cast<std::int16_t>(priority)));
+    members_[2] = pg::row_member(kRunAt, F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(run_at.micros));
     ScanKeyData key = pg::row_from(members_.data(), 3);
     index_rescan(scan_, &key, 1, nullptr, 0);
     return step();
@@ -92,8 +91,7 @@ bool Walk::has_fallen_due() {
         bool is_null = false;
         return slot_getattr(slot_, static_cast<int>(column) + 1, &is_null);
     };
-    const auto state =
-        core::state_named(pg::DatumOf<std::string_view>::read(value(Column::state)));
+    const auto state = core::state_named(pg::DatumOf<std::string_view>::read(value(Column::state)));
     return state && core::is_waiting(*state) &&
            DatumGetTimestampTz(value(Column::run_at)) >
                DatumGetTimestampTz(value(Column::updated_at));
@@ -102,8 +100,7 @@ bool Walk::has_fallen_due() {
 // Goes through one lane; answers the first entry behind it.
 std::optional<Entry> Walk::go_through(std::string_view queue, std::int16_t priority) {
     int looked_at = 0;
-    std::optional<Entry> entry =
-        seek(queue, priority, after_ + kMoment);
+    std::optional<Entry> entry = seek(queue, priority, after_ + kMoment);
     const auto in_lane = [&] {
         return entry && entry->queue == queue && entry->priority == priority;
     };

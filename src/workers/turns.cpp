@@ -162,8 +162,7 @@ void note_what_was_cut_off(MemoryContext memory) {
     const auto failure = pg::attempt("looking for tasks that were cut off", [&] {
         run_statement("SELECT t FROM _x_jobs.tries_cut_off() AS t", {},
                       [&](HeapTuple tuple, TupleDesc descriptor) {
-                          tasks.push(
-                              kept(memory, *column<std::string_view>(tuple, descriptor, 1)));
+                          tasks.push(kept(memory, *column<std::string_view>(tuple, descriptor, 1)));
                       });
     });
     if (failure) {
@@ -172,9 +171,10 @@ void note_what_was_cut_off(MemoryContext memory) {
     }
     noted = true;
     for (const char *task : tasks) {
-        ereport(LOG, errmsg("x_jobs jobs.task.round_failed for task \"%s\": the scheduler ended while "
-                            "it ran the function of this task",
-                            task));
+        ereport(LOG,
+                errmsg("x_jobs jobs.task.round_failed for task \"%s\": the scheduler ended while "
+                       "it ran the function of this task",
+                       task));
     }
 }
 

@@ -417,6 +417,7 @@ COMMENT ON FUNCTION _x_jobs.guard_task_owner() IS 'Refuses a task that a writer 
 COMMENT ON FUNCTION _x_jobs.overdue_tasks() IS 'How many tasks should have been dealt with a minute ago';
 COMMENT ON FUNCTION _x_jobs.is_unchanged(_x_jobs.tasks) IS 'Whether a task is still what it was when its turn began';
 COMMENT ON FUNCTION _x_jobs.task_tries(text) IS 'Says that a function is about to be run: the task is left alone for a minute unless its turn ends well';
+COMMENT ON FUNCTION _x_jobs.tries_cut_off() IS 'Notes the tasks whose functions ran when the scheduler ended as failed; answers their names';
 COMMENT ON FUNCTION _x_jobs.shown_occurrence(_x_jobs.tasks, timestamptz) IS 'The next occurrence, or NULL for a task that cannot be understood';
 COMMENT ON FUNCTION _x_jobs.caller_operates() IS 'Whether the caller of the gate is an operator';
 COMMENT ON FUNCTION _x_jobs.jobs_by_hand(x_jobs.new_job[]) IS 'A task''s jobs as a person enqueues them: now, under their own keys';

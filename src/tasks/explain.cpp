@@ -88,17 +88,22 @@ Bits all_of(cron::Field field) {
     return ((Bits{2} << most) - 1) & ~((Bits{1} << range.least) - 1);
 }
 
-// Every n-th value from the least on; 0 for another pattern.
+// Every n-th value from the least on, all round: five past 55 is 0 again, seven past 56 is not. 0 for
+// another pattern.
 int step_of(Bits bits, cron::Field field) {
     const int least = cron::range_of(field).least;
     const int most = cron::range_of(field).most;
-    for (int step = 2; step <= most; ++step) {
+    const int values = most - least + 1;
+    for (int step = 2; step <= values / 2; ++step) {
+        if (values % step != 0) {
+            continue;
+        }
         Bits pattern = 0;
         for (int value = least; value <= most; value += step) {
             pattern |= Bits{1} << value;
         }
         if (pattern == bits) {
-            return std::popcount(bits) > 1 ? step : 0;
+            return step;
         }
     }
     return 0;
@@ -141,14 +146,22 @@ void append_time_of_day(StringInfo out, const cron::Schedule &schedule) {
         append_times(out, schedule);
         return;
     }
-    appendStringInfoString(out, "At ");
+    StringInfoData words;
+    initStringInfo(&words);
     if (schedule.seconds != 1) {
-        append_values(out, schedule.seconds, cron::Field::second);
-        appendStringInfoString(out, " of ");
+        append_values(&words, schedule.seconds, cron::Field::second);
+        appendStringInfoString(&words, " of ");
     }
-    append_values(out, schedule.minutes, cron::Field::minute);
-    appendStringInfoString(out, " of ");
-    append_values(out, schedule.hours, cron::Field::hour);
+    append_values(&words, schedule.minutes, cron::Field::minute);
+    appendStringInfoString(&words, " of ");
+    append_values(&words, schedule.hours, cron::Field::hour);
+    if (words.data[0] == 'e') {
+        // "every …" begins the sentence by itself.
+        words.data[0] = 'E';
+    } else {
+        appendStringInfoString(out, "At ");
+    }
+    appendStringInfoString(out, words.data);
 }
 
 const char *weekday(int n) {

@@ -14,7 +14,8 @@ $$;
 SELECT split_part(pg_temp.words(cron, zone), ', in the time zone', 1) AS words
   FROM (VALUES (1, '30 2 * * *', 'UTC'), (2, '0 9-17/4 * * mon-fri', 'UTC'), (3, '*/15 * * * *', 'UTC'), (4, '*/10 * * * * *', 'UTC'), (5, '5/20 8-18 * * *', 'UTC'),
                (6, '15 30 9 1,15 jan ?', 'UTC'), (7, '0 0 L * *', 'UTC'), (8, '0 9 LW,15W * *', 'UTC'), (9, '0 9 * * fri#2,monL', 'UTC'),
-               (10, '0 0 29 2 *', 'UTC'), (11, '@weekly', 'UTC'), (12, '0 0 1 4-6,9 0', 'UTC')) AS v (place, cron, zone) ORDER BY place;
+               (10, '0 0 29 2 *', 'UTC'), (11, '@weekly', 'UTC'), (12, '0 0 1 4-6,9 0', 'UTC'),
+               (13, '*/7 * * * *', 'UTC'), (14, '0 */5 * * *', 'UTC'), (15, '* */6 * * *', 'UTC'), (16, '*/50 * * * *', 'UTC')) AS v (place, cron, zone) ORDER BY place;
 -- C-007 Both modes in words.
 SELECT rule, split_part(pg_temp.words('0 12 13 * 5', day_rule => rule), ', in the time zone', 1) AS words
   FROM unnest(ARRAY['or', 'and']) AS rule;

@@ -88,8 +88,8 @@ Bits all_of(cron::Field field) {
     return ((Bits{2} << most) - 1) & ~((Bits{1} << range.least) - 1);
 }
 
-// Every n-th value from the least on, all round: five past 55 is 0 again, seven past 56 is not. 0 for
-// another pattern.
+// Every n-th value from the least on, all round: five past 55 is 0 again, seven past 56 is not. 0
+// for another pattern.
 int step_of(Bits bits, cron::Field field) {
     const int least = cron::range_of(field).least;
     const int most = cron::range_of(field).most;
@@ -109,12 +109,13 @@ int step_of(Bits bits, cron::Field field) {
     return 0;
 }
 
-// "every minute", "every 15 minutes", "minutes 0 and 30"
+// "every minute", "every 15 minutes", "minutes 0 and 30". Behind an "of" a step is told as its
+// values: "every minute of every 6 hours" could mean all of them.
 void append_values(StringInfo out, Bits bits, cron::Field field) {
     const char *name = pg::to_c_string(cron::name_of(field));
     if (bits == all_of(field)) {
         appendStringInfo(out, "every %s", name);
-    } else if (const int step = step_of(bits, field)) {
+    } else if (const int step = out->len == 0 ? step_of(bits, field) : 0; step != 0) {
         appendStringInfo(out, "every %d %ss", step, name);
     } else {
         appendStringInfo(out, "%s%s ", name, std::popcount(bits) > 1 ? "s" : "");

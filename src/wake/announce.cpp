@@ -152,8 +152,8 @@ namespace {
 // Not told of yet although it is due: the commit took its time, or there was no room. The scheduler
 // tells of it when it can.
 bool is_held_back(const QueueNote &note) {
-    return !note.notified && settings::notify() && note.notify_from <= clock::now() &&
-           has_listeners(true) && fleet::scheduler_notifies();
+    return !note.notified && has_listeners(true) && settings::notify() &&
+           note.notify_from <= clock::now() && fleet::scheduler_notifies();
 }
 
 }  // namespace

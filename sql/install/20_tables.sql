@@ -217,7 +217,7 @@ CREATE TABLE _x_jobs.task_states (
     ahead_until timestamptz,
     -- A hint: nothing is to be done before; NULL when nobody knows.
     next_at timestamptz,
-    -- Since when its function is being run, or was, by a scheduler that it took with it.
+    -- When its function was last begun; NULL once that turn has ended, so what a new scheduler finds here was cut off.
     tried_at timestamptz,
     failures integer NOT NULL DEFAULT 0,
     failed_at timestamptz,

@@ -644,6 +644,8 @@ BEGIN
         ON CONFLICT DO NOTHING;
         RETURN false;
     END IF;
+    -- Takes back what was written before the turn (task_tries), if it ends well.
+    UPDATE _x_jobs.task_states s SET next_at = NULL, tried_at = NULL WHERE s.task = $1 AND s.tried_at IS NOT NULL;
     SELECT t.* INTO due FROM _x_jobs.tasks t WHERE t.task = $1;
     IF NOT FOUND THEN
         RETURN false;
@@ -652,8 +654,6 @@ BEGIN
         UPDATE _x_jobs.task_states s SET next_at = instant + interval '5 s' WHERE s.task = $1;
         RETURN false;
     END IF;
-    -- Takes back what was written before the turn (task_tries), if it ends well.
-    UPDATE _x_jobs.task_states s SET next_at = NULL, tried_at = NULL WHERE s.task = $1 AND due.entries_function IS NOT NULL;
     IF state.watermark IS NULL THEN
         state.watermark := _x_jobs.armed_watermark(due, instant);
         UPDATE _x_jobs.task_states s SET watermark = state.watermark WHERE s.task = $1;

@@ -91,7 +91,7 @@ BEGIN
         format('A transaction is %s minutes old and keeps dead rows from being removed.', amount),
         'Find it: SELECT pid, xact_start, state, query FROM pg_stat_activity ORDER BY xact_start LIMIT 1.');
     RETURN NEXT _x_jobs.checked('notifications', share < 50, format('%s percent of the notification queue is in use.', share), 'warning',
-        format('%s percent of the notification queue is in use; x_jobs holds its own back meanwhile.', share),
+        format('%s percent of the notification queue is in use; x_jobs holds x_jobs_wake back and leaves x_jobs_settled out meanwhile.', share),
         'A session that listens has been in a transaction for long: look for it in pg_stat_activity.');
     RETURN NEXT _x_jobs.checked('clock', shift = interval '0', 'The clock is the server''s.', 'warning',
         format('x_jobs.test_clock_offset shifts the clock by %s.', shift), 'Reset it outside tests.');

@@ -121,7 +121,8 @@ std::optional<core::Timestamp> watch_seen_lease(const HeldLease &lease) {
     const auto until = with_entry(lease.key, [&](LeasePartition &owner, Lease &entry, bool known) {
         // Claims of one row follow each other, so an older one than a row shows is over.
         known = known && entry.claim >= lease.claim;
-        elsewhere = known && entry.place != lease.place;
+        elsewhere = known && (entry.place != lease.place || entry.slot != lease.queue.slot ||
+                              entry.generation != lease.queue.generation);
         if (!known) {
             fill(entry, lease);
         }
@@ -143,7 +144,13 @@ bool confirm_lease(const HeldLease &lease, core::Timestamp until) {
                           const core::Timestamp end =
                               !known || as_it_was ? lease.expires_at
                                                   : std::min(entry.expires_at, lease.expires_at);
-                          fill(entry, lease);
+                          if (!known || is_current(lease.queue)) {
+                              fill(entry, lease);
+                          } else {
+                              // The queue has another slot by now: that of the entry.
+                              entry.claim = lease.claim;
+                              entry.place = lease.place;
+                          }
                           end_at(owner, entry, end);
                       })
         .has_value();

@@ -23,8 +23,8 @@ struct HeldLease {
 // where it was watched already: a renewal may yet be rolled back. Nothing when there is no room.
 std::optional<core::Timestamp> watch_lease(const HeldLease &lease);
 // The same for a row that was read, and may have been claimed again since: what is known of a newer
-// claim is kept, and ends no later. Nothing, too, where that one stands in another place: whoever
-// moved the row may yet roll back, and only one place is watched for each row.
+// claim is kept, and ends no later. Nothing, too, where that one stands elsewhere: whoever moved
+// the row may yet roll back, and only one place is watched for each row.
 std::optional<core::Timestamp> watch_seen_lease(const HeldLease &lease);
 // After the commit of what watch_lease() was told, which has answered `until`. What somebody has
 // changed since ends no later; what has lapsed meanwhile, while nobody could take the row, is

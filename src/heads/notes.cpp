@@ -131,7 +131,8 @@ void watch_in_crowd(const HeldLease &lease) {
 // A lease that lapsed before its claim had committed was found, and the row nobody's to take: so it
 // is watched again, and found again.
 void confirm(const LeaseNote &note, bool some_lapsed) {
-    const bool as_it_was = note.until == note.lease.expires_at && !some_lapsed;
+    const bool as_it_was =
+        note.until == note.lease.expires_at && !some_lapsed && is_current(note.lease.queue);
     if (!as_it_was && (!note.until || !confirm_lease(note.lease, *note.until))) {
         watch_in_crowd(note.lease);
     }

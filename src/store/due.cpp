@@ -6,6 +6,7 @@
 
 #include "core/job_state.hpp"
 #include "core/place.hpp"
+#include "errors/errors.hpp"
 #include "pg/compat.hpp"
 #include "pg/datum.hpp"
 #include "pg/scan_key.hpp"
@@ -32,30 +33,37 @@ struct Entry {
 
 class Walk {
    public:
-    Walk(Relation table, Relation index, core::Timestamp after, core::Timestamp upto,
+    Walk(Relation table, Relation index, core::Timestamp after, core::Timestamp upto, Due due,
          void (*name)(std::string_view queue))
-        : after_(after), upto_(upto), name_(name) {
+        : after_(after), upto_(upto), due_(due), name_(name) {
         slot_ = table_slot_create(table, nullptr);
         scan_ = pg::compat::begin_index_scan(table, index, SnapshotSelf, 1);
         scan_->xs_want_itup = true;
+        // A dead entry is as good a place to jump from; to leave them out is to go through them
+        // all.
+        scan_->ignore_killed_tuples = false;
     }
 
     core::Timestamp go();
 
    private:
-    std::optional<Entry> seek(std::string_view queue, int priority, core::Timestamp run_at);
+    std::optional<Entry> seek(int priority, core::Timestamp run_at);
     std::optional<Entry> step();
-    std::optional<Entry> go_through(std::string_view queue, std::int16_t priority);
+    void turn_to(std::string_view queue);
+    std::optional<Entry> go_through(const Entry &first);
     bool has_fallen_due();
 
     core::Timestamp after_;
     core::Timestamp upto_;
+    Due due_;
     void (*name_)(std::string_view queue);
     IndexScanDesc scan_;
     TupleTableSlot *slot_;
     // The scan keeps a pointer to them.
     std::array<ScanKeyData, 3> members_{};
-    // Whether the queue at hand has been named.
+    // The queue at hand, and whether it has been named.
+    Datum queue_value_{0};
+    std::string_view queue_;
     bool named_ = false;
     core::Timestamp next_ = core::kNever;
 };
@@ -69,10 +77,9 @@ std::optional<Entry> Walk::step() {
                  core::Timestamp{DatumGetTimestampTz(pg::entry_column(scan_, kRunAt))}};
 }
 
-// The first entry that is not before this.
-std::optional<Entry> Walk::seek(std::string_view queue, int priority, core::Timestamp run_at) {
-    members_[0] =
-        pg::row_member(kQueue, F_BTTEXTCMP, pg::DatumOf<std::string_view>::make(queue), TEXTOID);
+// The first entry, from the queue at hand on, that is not before this.
+std::optional<Entry> Walk::seek(int priority, core::Timestamp run_at) {
+    members_[0] = pg::row_member(kQueue, F_BTTEXTCMP, queue_value_, TEXTOID);
     members_[1] =
         pg::row_member(kPriority, F_BTINT2CMP, Int16GetDatum(static_cast<std::int16_t>(priority)));
     members_[2] = pg::row_member(kRunAt, F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(run_at.micros));
@@ -93,24 +100,33 @@ bool Walk::has_fallen_due() {
     };
     const auto state = core::state_named(pg::DatumOf<std::string_view>::read(value(Column::state)));
     return state && core::is_waiting(*state) &&
-           DatumGetTimestampTz(value(Column::run_at)) >
-               DatumGetTimestampTz(value(Column::updated_at));
+           (due_ == Due::all || DatumGetTimestampTz(value(Column::run_at)) >
+                                    DatumGetTimestampTz(value(Column::updated_at)));
 }
 
-// Goes through one lane; answers the first entry behind it.
-std::optional<Entry> Walk::go_through(std::string_view queue, std::int16_t priority) {
+// The name is copied, of any length: rows may have been written by hand.
+void Walk::turn_to(std::string_view queue) {
+    queue_value_ = pg::DatumOf<std::string_view>::make(queue);
+    queue_ = pg::DatumOf<std::string_view>::read(queue_value_);
+    named_ = false;
+}
+
+// Goes through the lane of its first entry; answers the first one behind it.
+std::optional<Entry> Walk::go_through(const Entry &first) {
+    const std::int16_t priority = first.priority;
+    const core::Timestamp from = (named_ ? upto_ : after_) + kMoment;
     int looked_at = 0;
-    std::optional<Entry> entry = seek(queue, priority, after_ + kMoment);
+    std::optional<Entry> entry = first.run_at < from ? seek(priority, from) : first;
     const auto in_lane = [&] {
-        return entry && entry->queue == queue && entry->priority == priority;
+        return entry && entry->queue == queue_ && entry->priority == priority;
     };
     while (in_lane() && entry->run_at <= upto_) {
         if (!named_ && (looked_at == kLookedAt || has_fallen_due())) {
-            name_(queue);
+            name_(queue_);
             named_ = true;
         }
         if (named_) {
-            entry = seek(queue, priority, upto_ + kMoment);
+            entry = seek(priority, upto_ + kMoment);
         } else {
             ++looked_at;
             entry = step();
@@ -118,22 +134,20 @@ std::optional<Entry> Walk::go_through(std::string_view queue, std::int16_t prior
     }
     if (in_lane()) {
         next_ = std::min(next_, entry->run_at);
-        entry = seek(queue, priority + 1, core::kEver);
+        entry = seek(priority + 1, core::kEver);
     }
     return entry;
 }
 
 core::Timestamp Walk::go() {
-    std::optional<Entry> entry = seek("", 0, core::kEver);
-    std::string_view queue;
+    turn_to("");
+    std::optional<Entry> entry = seek(0, core::kEver);
     while (entry) {
         CHECK_FOR_INTERRUPTS();
-        if (entry->queue != queue) {
-            // Of any length: rows may have been written by hand.
-            queue = {pnstrdup(entry->queue.data(), entry->queue.size()), entry->queue.size()};
-            named_ = false;
+        if (entry->queue != queue_) {
+            turn_to(entry->queue);
         }
-        entry = go_through(queue, entry->priority);
+        entry = go_through(*entry);
     }
     index_endscan(scan_);
     ExecDropSingleTupleTableSlot(slot_);
@@ -142,19 +156,25 @@ core::Timestamp Walk::go() {
 
 }  // namespace
 
-std::optional<core::Timestamp> queues_due(core::Timestamp after, core::Timestamp upto,
+std::optional<core::Timestamp> queues_due(core::Timestamp after, core::Timestamp upto, Due due,
                                           void (*name)(std::string_view queue)) {
     const Oid table_id = relation_named("jobs");
-    const Oid index_id = relation_named("jobs_claim");
     if (!ConditionalLockRelationOid(table_id, AccessShareLock)) {
         return std::nullopt;
     }
     std::optional<core::Timestamp> next;
-    if (ConditionalLockRelationOid(index_id, AccessShareLock)) {
-        Relation table = table_open(table_id, NoLock);
-        Relation index = index_open(index_id, NoLock);
-        next = Walk{table, index, after, upto, name}.go();
-        index_close(index, AccessShareLock);
+    // Gone, if the extension was made again before we had the lock.
+    if (Relation table = try_table_open(table_id, NoLock)) {
+        if (RelationGetNumberOfAttributes(table) != kLiveColumns) {
+            errors::raise(errors::Code::version_mismatch, {"jobs"});
+        }
+        // With the table locked, a rebuild waits for us before it drops the index that this names.
+        const Oid index_id = relation_named("jobs_claim");
+        if (ConditionalLockRelationOid(index_id, AccessShareLock)) {
+            Relation index = index_open(index_id, NoLock);
+            next = Walk{table, index, after, upto, due, name}.go();
+            index_close(index, AccessShareLock);
+        }
         table_close(table, NoLock);
     }
     UnlockRelationOid(table_id, AccessShareLock);

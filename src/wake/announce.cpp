@@ -22,10 +22,14 @@ constexpr const char *kWakeChannel = "x_jobs_wake";
 constexpr const char *kSettledChannel = "x_jobs_settled";
 // A row due later than this is announced when it is due, not when it is enqueued.
 constexpr core::Duration kDueSoon = std::chrono::milliseconds{1000};
-// The share of the server's notify queue beyond which our own notifications are left out.
+// The share of the server's notify queue beyond which our own notifications are held back, or left
+// out.
 constexpr double kFullEnough = 0.5;
 // Below the server's own bound on a notification.
 constexpr int kMaxPayload = 7'800;
+
+// Who tells those that listen: the commit itself, with NOTIFY, or a scheduler after it.
+enum class Told { by_nobody, by_commit, by_scheduler };
 
 struct QueueNote {
     SubTransactionId subtransaction;
@@ -35,10 +39,7 @@ struct QueueNote {
     // The least instant from which a row is claimable that NOTIFY is to tell of; kNever for
     // hand-backs.
     core::Timestamp notify_from;
-    // The scheduler is to notify once this is committed.
-    bool handed_over;
-    // NOTIFY is part of the commit.
-    bool notified;
+    Told told;
 };
 
 struct SettledNote {
@@ -114,7 +115,7 @@ void note_queue(std::string_view queue, core::Timestamp notify_from, int jobs) {
     const std::uint64_t hash = queue.empty() ? 0 : heads::queue_hash(queue);
     const SubTransactionId subtransaction = GetCurrentSubTransactionId();
     const char *name = pg::to_c_string(queue);
-    const QueueNote added{subtransaction, hash, name, jobs, notify_from, false, false};
+    const QueueNote added{subtransaction, hash, name, jobs, notify_from, Told::by_nobody};
     if (QueueNote *note = note_below(queue_notes.size(), subtransaction, added)) {
         add_to(*note, added);
         return;
@@ -143,17 +144,6 @@ void forget_notes(pg::Array<Note> &notes, SubTransactionId subtransaction) {
     while (!notes.empty() && notes[notes.size() - 1].subtransaction == subtransaction) {
         notes.pop();
     }
-}
-
-}  // namespace
-
-namespace {
-
-// Not told of yet although it is due: the commit took its time, or there was no room. The scheduler
-// tells of it when it can.
-bool is_held_back(const QueueNote &note) {
-    return !note.notified && has_listeners(true) && settings::notify() &&
-           note.notify_from <= clock::now() && fleet::scheduler_notifies();
 }
 
 }  // namespace
@@ -192,8 +182,7 @@ void before_commit() {
     const bool hand_over = wake && fleet::scheduler_notifies();
     for (QueueNote &note : queue_notes) {
         if (wake && note.notify_from <= soon) {
-            note.handed_over = hand_over;
-            note.notified = !hand_over;
+            note.told = hand_over ? Told::by_scheduler : Told::by_commit;
             if (!hand_over) {
                 Async_Notify(kWakeChannel, note.queue);
             }
@@ -210,9 +199,14 @@ void after_commit() {
     if (!noting) {
         return;
     }
+    // A scheduler also tells of what there was no room for, and of what has come near while the
+    // commit took its time.
+    const bool hand_over = settings::notify() && has_listeners(true) && fleet::scheduler_notifies();
+    const core::Timestamp soon = hand_over ? clock::now() + kDueSoon : core::kEver;
     for (const QueueNote &note : queue_notes) {
         wake_waiters(MyDatabaseId, note.hash, note.jobs);
-        if (note.handed_over || is_held_back(note)) {
+        if (note.told == Told::by_scheduler ||
+            (note.told == Told::by_nobody && note.notify_from <= soon)) {
             fleet::leave_notice(note.queue);
         }
     }
@@ -261,12 +255,12 @@ void merge_subtransaction(unsigned subtransaction, unsigned parent) {
 
 void after_prepared_end() {
     wake_waiters(MyDatabaseId, 0, INT_MAX);
-    if (!may_notify()) {
+    if (!settings::notify() || !has_listeners(true)) {
         return;
     }
     if (fleet::scheduler_notifies()) {
         fleet::leave_notice("");
-    } else {
+    } else if (notify_queue_has_room()) {
         notify_of("");
     }
 }

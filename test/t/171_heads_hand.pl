@@ -136,13 +136,17 @@ is_closed($queue, $name);
 is(shifted('2 h', $queue), 'a', "$name: found");
 
 # And one that is moved while it runs is watched where it stands now.
-$name = 'a running row moved by hand, then its lapse';
-$queue = closed_queue($name);
-put($one, $queue, 'a');
-takes($one, $queue, lease => '1 h');
-quietly($two, "UPDATE _x_jobs.jobs SET priority = 3 WHERE queue = '$queue'");
-finds_nothing($queue, "$name: held");
-is_closed($queue, $name);
-is(shifted('2 h', $queue), 'a', "$name: found");
+for my $column ('priority', 'queue')
+{
+	$name = "a running row moved by hand to another $column, then its lapse";
+	$queue = closed_queue($name);
+	my $to = $column eq 'queue' ? closed_queue("$name: the other") : $queue;
+	put($one, $queue, 'a');
+	takes($one, $queue, lease => '1 h');
+	quietly($two, "UPDATE _x_jobs.jobs SET $column = " . ($column eq 'queue' ? "'$to'" : 3) . " WHERE queue = '$queue'");
+	finds_nothing($to, "$name: held");
+	is_closed($to, $name);
+	is(shifted('2 h', $to), 'a', "$name: found");
+}
 
 done_testing();

@@ -48,6 +48,16 @@ finds('new owner', 'a', "$name: the new one has its own");
 ok(wait_until(sub { takes($one, 'many 1'); places('many 1') ne 'unknown' }), "$name: and back again");
 is(shifted('8 h', 'new owner'), 'a', "$name: the lapse of the second");
 
+$name = 'a lease shortened while its queue gets another slot';
+my %ids = put($one, 'many 1', 'b');
+is(takes($one, 'many 1', lease => '5 h'), 'b', "$name: claimed");
+quietly($two, 'BEGIN', "SELECT x_jobs.heartbeat('$ids{b}', 'w', 1, '1 h')");
+ok(wait_until(sub { takes($one, 'new owner'); places('new owner') ne 'unknown' }), "$name: after a while");
+ok(wait_until(sub { takes($one, 'many 1'); places('many 1') ne 'unknown' }), "$name: and back again");
+finds_nothing('many 1', "$name: held as before");
+quietly($two, 'COMMIT');
+is(shifted('2 h', 'many 1'), 'b', "$name: found at the new end");
+
 # Leases beyond the room for them.
 $name = 'more leases than entries';
 ok(wait_until(sub { takes($one, 'crowd'); places('crowd') ne 'unknown' }), "$name: a queue with a slot");
@@ -110,7 +120,7 @@ for my $how ('immediate', 'fast')
 # A worker that outlived the server shortens its lease while the first claim after the start makes the queue's slot.
 $name = 'a lease shortened while its queue has no slot';
 quietly($one, 'DELETE FROM _x_jobs.jobs');
-my %ids = put($one, 'slotless', 'a');
+%ids = put($one, 'slotless', 'a');
 is(takes($one, 'slotless', lease => '5 h'), 'a', "$name: claimed");
 $server->stop('fast');
 $_->abandon for $one, $two, $shifting;

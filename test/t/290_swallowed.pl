@@ -154,10 +154,16 @@ is($s->sql(sprintf $shown, 'b sleeps'), "failing|1|$cut_off", 'SCHED-23 and says
 is($s->sql(q{SELECT count(*) FROM x_jobs.all_jobs WHERE name IN ('sleeps', 'fails', 'raises', 'swallows')}), '0', 'SCHED-7 nothing came of the bad ones');
 $s->sql("SELECT x_jobs.unschedule('$_')") for 'a fails', 'b sleeps';
 
+# One that is paused is not run, and so is not cut off, whoever ends.
+$s->sql(q{SELECT x_jobs.schedule('c paused', '* * * * * *', entries_function => 'fails(timestamptz)', paused => true)});
+ok(wait_until(sub { $s->sql(q{SELECT next_at > clock_timestamp() FROM _x_jobs.task_states WHERE task = 'c paused'}) eq 't' }, within => 20), 'a paused task');
+
 # After the minute it is tried again, and takes the next process along. By then health() says that a task is overdue.
 $s->sql($_) for 'ALTER SYSTEM RESET x_jobs.task_timeout', 'SELECT pg_reload_conf()';
 $before = another($last);
 isnt($before, '', 'functions have less time again');
+is($s->sql(sprintf $shown, 'c paused'), 'paused|0|', 'SCHED-23 the paused one has not failed');
+$s->sql("SELECT x_jobs.unschedule('c paused')");
 ok(wait_until(sub { (() = calls('swallows')) > 1 }, within => 120), 'SCHED-23 after its rest the task is tried again');
 cmp_ok((calls('swallows'))[1] - $called, '>=', 59.5, 'SCHED-23 not before the minute was over');
 $last = another($before);

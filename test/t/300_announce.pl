@@ -208,6 +208,14 @@ $app->sql("SELECT x_jobs.nack(id, 'w', claim, delay => '1500 ms') FROM x_jobs.cl
 heard();
 ok(hears('handed back'), 'WAKE-4 one that was handed back falls due again');
 heard();
+# While somebody has the table, nothing waits for it; what falls due meanwhile is told of afterwards.
+$app->sql("SELECT x_jobs.enqueue('w', queue => 'behind a lock', dedupe => false, delay => '1500 ms')");
+heard();
+$app->sql('BEGIN; LOCK TABLE _x_jobs.jobs IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3)');
+is($s->sql("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted"), '0', 'SCHED-31 the scheduler does not wait for the table');
+$app->sql('COMMIT');
+ok(hears('behind a lock'), 'WAKE-4 what fell due behind a lock');
+heard();
 # Longer than a name may be, as a row written by hand can have it.
 $s->sql("ALTER TABLE _x_jobs.jobs DISABLE TRIGGER USER; INSERT INTO _x_jobs.jobs SELECT (jsonb_populate_record(j, jsonb_build_object('id', gen_random_uuid(),
 	'run_id', gen_random_uuid(), 'queue', repeat('long ', 100), 'run_at', clock_timestamp() + interval '1500 ms'))).* FROM _x_jobs.jobs AS j WHERE j.queue = 'waits' LIMIT 1;

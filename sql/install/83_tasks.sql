@@ -747,14 +747,15 @@ BEGIN
     RETURNING s.task::text;
 END $$;
 
--- A task whose turn took long is not looked at for a while.
+-- A task whose turn took long is not looked at for a while, if there are others.
 CREATE FUNCTION _x_jobs.rest_task(task text, millis integer) RETURNS void
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     UPDATE _x_jobs.task_states s SET next_at = greatest(s.next_at, _x_jobs.clock() + interval '1 ms' * $2)
      WHERE s.ctid = (SELECT l.ctid FROM _x_jobs.task_states l WHERE l.task = $1 FOR UPDATE SKIP LOCKED)
-       AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = $1 AND t.entries_function IS NOT NULL);
+       AND EXISTS (SELECT FROM _x_jobs.tasks t WHERE t.task = $1 AND t.entries_function IS NOT NULL)
+       AND EXISTS (SELECT FROM _x_jobs.tasks o WHERE o.task <> $1 AND o.paused_at IS NULL);
 END $$;
 
 -- Bounded by age and by count: the newest rows of each task, of the time that finished jobs are kept.

@@ -90,6 +90,8 @@ bool take_turn(const DueTask &task) {
 // rest, and a round ends when its functions have had their share of time. Those without a function
 // have had their turns by then.
 constexpr core::Duration kLong = std::chrono::milliseconds{100};
+// Where those that wait have no function, and so come up with the delay.
+constexpr core::Duration kTooLong = std::chrono::seconds{1};
 constexpr int kRestPerWork = 20;
 constexpr core::Duration kLongestRest = std::chrono::minutes{10};
 constexpr core::Duration kShare = std::chrono::milliseconds{250};
@@ -137,7 +139,7 @@ bool take_turns_of(const DueTask &task, bool others_wait) {
         const bool more = take_turn(task);
         const core::Timestamp now = server_now();
         progressed = progressed || more;
-        if (task.runs_function && others_wait && now - turned >= kLong) {
+        if (task.runs_function && now - turned >= (others_wait ? kLong : kTooLong)) {
             let_rest(task, now - turned);
             break;
         }

@@ -168,6 +168,15 @@ good_ones_go_on('C-046 after all that');
 my $log = slurp_file($server->logfile, $offset);
 unlike($log, qr/ERROR|FATAL|PANIC|TRAP|terminated by signal|x_jobs/, 'C-046 no crash and no error in the log') or diag join "\n", grep { /ERROR|x_jobs|FATAL/ } split /\n/, $log;
 is(at_work(), $pid, 'C-046 the scheduler is still the same');
+
+# A slow function that is the only one rests too where tasks without a function would come late.
+$s->sql('SELECT x_jobs.unschedule(task) FROM x_jobs.tasks WHERE entries_function IS NOT NULL');
+$s->sql(q{CREATE FUNCTION public.slow_one(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE plpgsql AS 'BEGIN PERFORM pg_catalog.pg_sleep(1.2); END'});
+$s->sql(q{SELECT x_jobs.schedule('plain one', '* * * * * *', entries => '[{"name": "plain"}]', overlap => 'allow')});
+$s->sql(q{SELECT x_jobs.schedule('slow one', '* * * * * *', entries_function => 'public.slow_one(timestamptz)')});
+is($s->complaint, '', 'a slow function beside a task that has none');
+ok(wait_until(sub { $s->sql(q{SELECT dispatched_at IS NOT NULL AND tried_at IS NULL AND next_at > clock_timestamp() + interval '15 s' FROM _x_jobs.task_states WHERE task = 'slow one'}) eq 't' }, within => 30),
+	'SCHED-23 the slow one rests for twenty times as long') or diag $s->sql(q{SELECT * FROM _x_jobs.task_states WHERE task = 'slow one'});
 $s->quit;
 $server->stop;
 

@@ -170,6 +170,8 @@ unlike($log, qr/ERROR|FATAL|PANIC|TRAP|terminated by signal|x_jobs/, 'C-046 no c
 is(at_work(), $pid, 'C-046 the scheduler is still the same');
 
 # A slow function that is the only one rests too where tasks without a function would come late.
+$s->sql($_) for 'ALTER SYSTEM SET x_jobs.task_timeout = 10000', 'SELECT pg_reload_conf()';
+ok(wait_until(sub { $s->sql('SHOW x_jobs.task_timeout') eq '10s' }), 'functions may take ten seconds');
 $s->sql('SELECT x_jobs.unschedule(task) FROM x_jobs.tasks WHERE entries_function IS NOT NULL');
 $s->sql(q{CREATE FUNCTION public.slow_one(timestamptz) RETURNS SETOF x_jobs.new_job LANGUAGE plpgsql AS 'BEGIN PERFORM pg_catalog.pg_sleep(1.2); END'});
 $s->sql(q{SELECT x_jobs.schedule('plain one', '* * * * * *', entries => '[{"name": "plain"}]', overlap => 'allow')});

@@ -150,10 +150,6 @@ bool take_turns_of(const DueTask &task, bool others_wait) {
     return progressed;
 }
 
-}  // namespace
-
-namespace {
-
 // Once for each process: what its predecessor was trying when it ended.
 void note_what_was_cut_off(MemoryContext memory) {
     static bool noted = false;

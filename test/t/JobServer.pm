@@ -17,7 +17,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(new_server session wait_until fingerprint job_id gone);
+our @EXPORT = qw(each_second_once new_server session wait_until fingerprint job_id gone);
 
 # The id with the given last digits: a version 7 uuid of a fixed instant.
 sub job_id
@@ -54,6 +54,16 @@ sub session
 {
 	my ($server, %options) = @_;
 	return JobServer::Session->new($server, %options);
+}
+
+# A test: the jobs of that name, made by a task of every second, are due once at each second from the first to the last.
+sub each_second_once
+{
+	my ($session, $job, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($all, $different, $seconds) = split /\|/,
+	  $session->sql("SELECT count(*), count(DISTINCT run_at), extract(epoch FROM max(run_at) - min(run_at))::integer + 1 FROM x_jobs.all_jobs WHERE name = '$job'");
+	return is("$all $different", "$seconds $seconds", $name);
 }
 
 # Asks until the condition answers true; the answer, or nothing once the bound has passed.
